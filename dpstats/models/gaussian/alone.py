@@ -30,7 +30,7 @@ from dpstats.frame import (
     private_design,
 )
 from dpstats.frame.source import column_types
-from dpstats.models.gaussian.cuts import NoiseLevel, whitening_update
+from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel, whitening_update
 from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
@@ -39,6 +39,7 @@ from dpstats.models.gaussian.fit import (
     refined_gaussian,
     unused_notes,
 )
+from dpstats.models.gaussian.marks import Marks
 from dpstats.models.gaussian.mean_fit import (
     SPREAD,
     TOLD_CUTS,
@@ -110,6 +111,8 @@ class FoundColumns:
         Of the design: those that were found.
     origin, units : (d,) arrays
         Of the columns that were found.
+    marks : Marks or None
+        Those of zeros and ones in which few rows differ.
     m : int
         Public rows.
     """
@@ -119,6 +122,7 @@ class FoundColumns:
     columns: tuple[int, ...]
     origin: Floats
     units: Floats
+    marks: Marks | None = None
     m: int = 0
 
 
@@ -216,7 +220,7 @@ def find_columns(
     Columns of which next to no row differs from one value, or that noise hides, are left out.
     """
     d = len(wanted.design.terms)
-    origin, units = np.zeros(d), np.full(d, math.nan)
+    origin, units, few = np.zeros(d), np.full(d, math.nan), np.zeros(d)
     for j, size in wanted.known.items():
         units[j] = size
     if wanted.searched:
@@ -226,12 +230,18 @@ def find_columns(
             strict=True,
         ):
             origin[j], units[j] = one.location, one.unit
+            few[j] = min(one.others, 0.5) if one.mark else 0.0
     kept = tuple(j for j in range(1, d) if math.isfinite(units[j]))
     at = list(kept)
     if sizes is not None:
         units[1:] = sizes
     terms = tuple(wanted.design.terms[j] for j in kept)
-    return FoundColumns(wanted.terms, terms, kept, origin[at], units[at])
+    marked = np.flatnonzero(few[at])
+    marks = None
+    if marked.size:
+        points = np.diag(1 / units[at])[marked]
+        marks = Marks(tuple(int(k) for k in marked), points, few[at][marked])
+    return FoundColumns(wanted.terms, terms, kept, origin[at], units[at], marks)
 
 
 def covariance_of(known: FixedCovariance, found: FoundColumns) -> FixedCovariance:
@@ -270,12 +280,14 @@ def mean_alone(
         cell, made = cell_at(np.zeros(d), equilibrated_whitening(shape), float(n)), 0
     else:
         start = cell_at(np.zeros(d), Whitening(np.eye(d), np.eye(d)), float(n))
-        cell, made = _whitened(session, start)
+        cell, made = _whitened(session, start, found.marks)
     (lengths,) = cell_lengths(session, _LAST_LENGTHS, (), [cell])
-    noise = NoiseLevel(rho=session.total.mu**2 / 2)
-    seen = spread_of_rows(session, noise, SPREAD, cell, lengths)
+    noise, marks = NoiseLevel(rho=session.total.mu**2 / 2), found.marks
+    seen = spread_of_rows(session, noise, SPREAD, cell, lengths, marks)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
-    cut = last_mean_cut(noise, session.left * (1 - TOLD_CUTS), n, lengths, seen.variance, d)
+    expected = None if marks is None else marks.lost_of_mean(cell)
+    share = session.left * (1 - TOLD_CUTS)
+    cut = last_mean_cut(noise, share, n, lengths, seen.variance, d, expected)
     radius = max(cut.radius, LEAST_RADIUS * math.sqrt(d))
     released = last_mean(session, cell, radius, TOLD_CUTS)
     root = cell.root * found.units
@@ -307,13 +319,15 @@ def mean_alone(
     )
 
 
-def _whitened(session: CellSession, cell: Cell) -> tuple[Cell, int]:
+def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[Cell, int]:
     """Coordinates in which all directions are alike, as far as noise lets them be seen."""
-    n, d = session.n, cell.d
+    n, d, noise = session.n, cell.d, NoiseLevel(rho=session.total.mu**2 / 2)
     share, made = share_of_moments(n, d, session.total.mu), 0
     while made < _MOST_ROUNDS:
         (lengths,) = cell_lengths(session, _LENGTHS, (), [cell])
         radius = first_radius(lengths, n, d)
+        if marks:
+            radius = marks.farther(cell, radius, noise.second(1 + COARSE_RATIO, share, n, d))
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
         made, seen = made + 1, moments_of(cell, lifted, 0, True)
         largest = float(np.linalg.eigvalsh(seen.spread)[-1])
@@ -338,7 +352,8 @@ def mvnorm_alone(
     d = len(found.terms)
     left = require_gaussian("dp_mvnorm", session.total)
     plan = plan_call(found, session.n, left, "refined", 0.0, cond, False, eta)
-    return refined_gaussian(session, found, Whitening(np.eye(d), np.eye(d)), plan)
+    whitening = Whitening(np.eye(d), np.eye(d))
+    return refined_gaussian(session, found, whitening, plan, marks=found.marks)
 
 
 # -- columns that were not found --------------------------------------------------------------------

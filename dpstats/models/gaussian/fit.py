@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arguments import in_prose
@@ -15,6 +16,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds, judged
 from dpstats.models.gaussian.cuts import NoiseLevel
+from dpstats.models.gaussian.marks import Marks
 from dpstats.models.gaussian.moments import (
     Cell,
     Moments,
@@ -288,10 +290,12 @@ def refined_gaussian(
     whitening: Whitening,
     call: GaussianCall,
     public: Floats | None = None,
+    marks: Marks | None = None,
 ) -> GaussianFit:
     """Private re-whitening from the public coordinates; see `rounds.refine`.
 
-    ``public``: points whose moments the released ones are averaged with.
+    ``public``: points whose moments the released ones are averaged with. ``marks``: columns in which
+    few rows differ, where no public row tells.
     """
     plan = call.plan
     lengths, tails, counts = call.sides
@@ -301,33 +305,44 @@ def refined_gaussian(
     )
     start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
     there = points.measured if isinstance(points, PublicPoints) else None
-    rounds = refine(session, (), [start], schedule, n_known=True, public=there)
+    rounds = refine(session, (), [start], schedule, n_known=True, public=there, marks=marks)
     moments = replace(rounds.moments[0], bias=plan.bias)
     notes: tuple[str, ...] = ()
     if public is not None:
         moments, share = pooled(moments, public, moments.cell.n)
         notes = (f"Averaged with the public moments: weight {in_prose(1 - share)} in the mean.",)
     fit = _fit(session, points, call, moments, rounds, notes)
-    if there is None:
-        return fit
-    return _without_hidden(fit, points.terms, there, rounds.moments[0].cell, rounds.radii[0])
+    cell, radius = rounds.moments[0].cell, rounds.radii[0]
+    if there is not None:
+        return _without_hidden(fit, points.terms, _little_left(there, cell, radius))
+    if marks is not None:
+        hidden = np.zeros(len(points.terms), dtype=np.bool_)
+        hidden[list(marks.columns)] = 1 - marks.lost(cell, radius) < _LITTLE
+        return _without_hidden(fit, points.terms, hidden)
+    return fit
 
 
-def _without_hidden(
-    fit: GaussianFit, terms: tuple[str, ...], public: Floats, cell: Cell, radius: float
-) -> GaussianFit:
-    """No errors where the cut leaves little of a column, as public rows tell: of a rare mark."""
+def _little_left(public: Floats, cell: Cell, radius: float) -> NDArray[np.bool_]:
+    """Columns of which a cut leaves little, as public rows tell: those of a rare mark."""
     away, length = public - cell.centre, np.linalg.norm(cell.local(public), axis=1)
     kept = np.minimum(1.0, radius / np.maximum(length, 1e-300))
     part = ((kept[:, None] * away) ** 2).sum(axis=0) / np.maximum((away**2).sum(axis=0), 1e-300)
-    hidden = part < _LITTLE
-    if not hidden.any() or np.mean(kept < 1) > _FEW:  # rows of another spread tell nothing
+    if np.mean(kept < 1) > _FEW:  # rows of another spread tell nothing
+        return np.zeros(len(part), dtype=np.bool_)
+    return np.asarray(part < _LITTLE)
+
+
+def _without_hidden(
+    fit: GaussianFit, terms: tuple[str, ...], hidden: NDArray[np.bool_]
+) -> GaussianFit:
+    """No errors of columns of which the cut leaves little."""
+    if not hidden.any():
         return fit
     unknown = np.where(hidden | hidden[:, None], math.nan, 0.0)
     noise = fit.noise and replace(fit.noise, shape=fit.noise.shape + unknown)
     named = ", ".join(f"`{term}`" for term, lost in zip(terms, hidden, strict=True) if lost)
     note = (
-        f"Most of what {named} varies by, in public rows, lies beyond the cut: few rows differ "
+        f"Most of what {named} varies by lies beyond the cut: few rows differ "
         "there, and noise hides how many. Its mean and variances are far too small, and no "
         "standard errors are given. Leave it out, or ask for more rows or a larger budget."
     )

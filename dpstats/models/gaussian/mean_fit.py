@@ -16,6 +16,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel
 from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
+from dpstats.models.gaussian.marks import loss_of_public
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
 from dpstats.models.gaussian.mean_planning import (
     MeanPlan,
@@ -39,7 +40,6 @@ from dpstats.models.gaussian.rounds import (
     counted_variance,
     first_radius,
     last_mean_cut,
-    loss_of_public,
     spread_of_rows,
 )
 from dpstats.numerics.histogram import LogHistogram

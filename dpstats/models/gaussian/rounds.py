@@ -27,6 +27,7 @@ from dpstats.models.gaussian.cuts import (
     whitening_update,
     widened_cut,
 )
+from dpstats.models.gaussian.marks import Marks, loss_of_public
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows
 from dpstats.models.gaussian.planning import KEEP_FOR_LAST, MORE_ROUNDS
 from dpstats.models.gaussian.releases import CellSession
@@ -48,6 +49,8 @@ _FREE, _FREE_SPREAD = 0.2, 0.1
 """Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
 DEAREST = 1.0
 """Noise of a mean, in errors of sampling, that rows which nobody sees may cost."""
+_FARTHEST = 64.0
+"""Times the usual radius, up to which rows are looked for where counts show no lengths."""
 _ONE_SIDED = 0.5
 """Share of what a cut takes off that counts as an error of a mean: columns have one long tail or two."""
 _STRETCHED = 1.5
@@ -122,6 +125,7 @@ def refine(
     *,
     n_known: bool,
     public: Floats | None = None,
+    marks: Marks | None = None,
 ) -> Rounds:
     """Re-whiten every cell by its own released moments, a few times, and release them once more.
 
@@ -135,7 +139,7 @@ def refine(
     4. where it shows them, the mean is released apart: it needs far fewer rows cut.
 
     ``n_known``: the only cell has ``n`` rows unless some are missing. ``public``: points that say what
-    the cut of the mean takes off it.
+    the cut of the mean takes off it. ``marks``: columns of the only cell in which few rows differ.
     """
     cells = _seen_fast(session, cells)
     first = cell_lengths(session, schedule.search, partition, cells)
@@ -147,6 +151,9 @@ def refine(
     made, resolved, planned = 0, True, schedule.rounds
     while made < planned:
         frames, radii = [c.frame for c in cells], [c.radius for c in cells]
+        if marks:
+            unit = schedule.noise.second(1 + COARSE_RATIO, schedule.share, session.n, cells[0].d)
+            radii = [marks.farther(cells[0], radii[0], unit)]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
         released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
         updates = [whitening_update(m.spread, m.spread_sd) for m in released]
@@ -171,9 +178,9 @@ def refine(
         if resolved:
             break
     lengths = cell_lengths(session, schedule.tails, partition, cells) if made else first
-    ready = _last_cuts(session, schedule, cells, lengths, known=made > 0)
+    ready = _last_cuts(session, schedule, cells, lengths, marks, known=made > 0)
     if made:
-        before = _last_cuts(session, schedule, start, first, known=False)
+        before = _last_cuts(session, schedule, start, first, marks, known=False)
         if ready.farthest() > _STRETCHED * before.farthest(least):
             ready = before
     cells, tails, beyond = ready.cells, ready.tails, ready.beyond
@@ -189,7 +196,9 @@ def refine(
         for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
     )
     if beyond:
-        moments = (_mean_apart(session, schedule.noise, moments[0], beyond, radii[0], public),)
+        moments = (
+            _mean_apart(session, schedule.noise, moments[0], beyond, radii[0], public, marks),
+        )
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
 
 
@@ -216,6 +225,7 @@ def _last_cuts(
     schedule: Schedule,
     cells: Sequence[Cell],
     lengths: Sequence[LogHistogram],
+    marks: Marks | None,
     *,
     known: bool,
 ) -> _LastCuts:
@@ -236,27 +246,16 @@ def _last_cuts(
         _tail(one, cell, schedule.noise, share, cut, len(cells), beyond, scale)
         for one, cell, cut, scale in zip(lengths, cells, schedule.cuts, scales, strict=True)
     ]
+    if marks:
+        unit = schedule.noise.second(1 + schedule.cuts[0].ratio, share, session.n, cells[0].d)
+        radius = marks.farther(cells[0], tails[0].radius, unit)
+        tails = [replace(tails[0], radius=radius)]
     return _LastCuts(list(cells), tails, share, beyond)
 
 
 def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
     """Cells in coordinates by which the rows of a large table are multiplied fast."""
     return [cell.seen_in(session.fast(cell.frame)) for cell in cells]
-
-
-def loss_of_public(public: Floats, cell: Cell) -> Callable[[Floats], Floats]:
-    """How far cuts move the mean of public rows, in the cell's coordinates.
-
-    Those of a rare mark all lie on one side, and noise hides how many there are.
-    """
-    rows = cell.local(public)
-    size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
-
-    def lost(length: Floats) -> Floats:
-        beyond = np.maximum(1 - length[:, None] / size, 0.0)
-        return np.asarray(np.linalg.norm(beyond @ rows, axis=1) / len(rows))
-
-    return lost
 
 
 def mean_cut(
@@ -283,7 +282,12 @@ def mean_cut(
 
 
 def spread_of_rows(
-    session: CellSession, noise: NoiseLevel, share: float, cell: Cell, lengths: LogHistogram
+    session: CellSession,
+    noise: NoiseLevel,
+    share: float,
+    cell: Cell,
+    lengths: LogHistogram,
+    marks: Marks | None = None,
 ) -> Moments:
     """Second moments of rows that are hardly cut: where noise and what is cut off balance."""
     n, d = float(session.n), cell.d
@@ -293,6 +297,8 @@ def spread_of_rows(
     if beyond:
         base = max(base, _tail_cut(beyond, d, unit))
     radius = max(base, math.sqrt(_FREE_SPREAD / unit))
+    if marks:
+        radius = marks.farther(cell, radius, unit)
     lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
     seen = moments_of(cell, lifted, 0, True)
     if beyond is None:
@@ -371,6 +377,9 @@ def last_mean_cut(
             excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
             lost = _ONE_SIDED * excess
     if expected is not None:
+        if quantile is None:  # of nearly all rows in one place
+            tried = radius * np.geomspace(1.0, _FARTHEST, 200)
+            radius = float(tried[np.argmin((unit * tried) ** 2 + expected(tried) ** 2)])
         lost = max(lost, float(expected(np.array([radius]))[0]) / sd)
     if quantile is not None:
         most = most_excess(tail, n, radius, power=1) / sd
@@ -416,6 +425,7 @@ def _mean_apart(
     tail: SeenTail,
     least: float,
     public: Floats | None,
+    marks: Marks | None,
 ) -> Moments:
     """The mean, with all that is left, of rows cut farther out than for their second moments.
 
@@ -423,6 +433,7 @@ def _mean_apart(
     """
     cell, d, share = moments.cell, len(moments.mean), session.left
     expected = None if public is None else loss_of_public(public, cell)
+    expected = expected if marks is None else marks.lost_of_mean(cell)
     radius, lost = mean_cut(noise, share, cell.n, d, tail, least, expected)
     sums, _ = session.vector_sum(share, cell.frame, radius)
     n = used_rows(session.n, sums.count, sums.count_sd)

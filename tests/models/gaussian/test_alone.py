@@ -348,3 +348,24 @@ def test_normal_rows_hardly_get_a_note_where_the_budget_shows_their_lengths() ->
         noted += any("far from the others" in note for note in found.notes)
         assert found.diagnostics().value["cut allowance"] < 0.2
     assert noted <= 2
+
+
+@pytest.mark.parametrize("function", [dp_mean, dp_mvnorm])
+@pytest.mark.parametrize(("share", "n", "mu"), [(0.01, 3000, 1.0), (0.005, 20_000, 0.3)])
+def test_a_rare_mark_that_was_found_is_not_cut_away(
+    function: Any, share: float, n: int, mu: float
+) -> None:
+    """A search just finds it: cut like other rows, means were a quarter to a twentieth, and said nothing.
+
+    Of 60 the farthest from the mean of the rows was 2.4 printed errors off. A false alarm is one of these
+    few beyond six, or noise that hides the mark in all of twelve tables; it is found in a third.
+    """
+    found = []
+    for seed in range(12):
+        x = (np.random.default_rng(9000 + seed).random(n) < share).astype(float)
+        fit = function("~ x", pd.DataFrame({"x": x}), mu=mu, seed=seed)
+        if np.isfinite(fit.se()["x"]):
+            found.append((fit.mean["x"] - x.mean()) / fit.se()["x"])
+            assert fit.se()["x"] < 5 * math.sqrt(share / n)
+    assert found
+    assert np.abs(found).max() < 6

@@ -1,0 +1,87 @@
+"""Columns of zeros and ones in which few rows differ, as a search of private rows has found them.
+
+How far the few lie from the others, and about how many they are, is known before rows are cut; noise
+hides them in counts of lengths. So cuts weigh what they would take off these columns against noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpstats.arrays import Floats
+from dpstats.models.gaussian.moments import Cell
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What was found of them.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    points : (k, d) array
+        Where rows lie that differ from the others in one of them, as rows are measured.
+    share : (k,) array
+        How many such rows there are.
+    """
+
+    columns: tuple[int, ...]
+    points: Floats
+    share: Floats
+
+    def sizes(self, cell: Cell) -> Floats:
+        """How long such rows are in the coordinates of a cell, on either side of the others."""
+        both = [np.linalg.norm(cell.local(sign * self.points), axis=1) for sign in (1, -1)]
+        return np.asarray(np.maximum(*both))
+
+    def lost(self, cell: Cell, radius: float) -> Floats:
+        """Share of the variance of each of these columns that a cut takes off it."""
+        return np.asarray(1 - np.minimum(1.0, radius / self.sizes(cell)) ** 2)
+
+    def lost_of_mean(self, cell: Cell) -> Callable[[Floats], Floats]:
+        """How far cuts move a mean."""
+        sizes, share = self.sizes(cell), self.share
+
+        def lost(length: Floats) -> Floats:
+            return np.asarray(np.maximum(sizes - length[:, None], 0.0) @ share)
+
+        return lost
+
+    def farther(self, cell: Cell, radius: float, unit: float) -> float:
+        """A radius of second moments, or a longer one where noise costs less than what is lost.
+
+        ``unit``: noise of an entry at a radius of 1.
+
+        Examples
+        --------
+        One row of a hundred is ten standard deviations off, and is kept unless noise is large:
+
+        >>> marks = Marks((0,), np.array([[10.0]]), np.array([0.01]))
+        >>> cell = Cell(np.zeros(1), np.eye(1), np.eye(1), 3000.0)
+        >>> [marks.farther(cell, 2.0, unit) for unit in (0.001, 0.1)]
+        [10.0, 2.0]
+        """
+        d = self.points.shape[1]
+        tried = np.append(radius, np.maximum(self.sizes(cell), radius))
+        noise = unit * math.sqrt(d * (d + 1) / 2) * tried**2
+        lost = np.array([self.lost(cell, float(one)).max() for one in tried])
+        return float(tried[int(np.argmin(noise**2 + lost**2))])
+
+
+def loss_of_public(public: Floats, cell: Cell) -> Callable[[Floats], Floats]:
+    """How far cuts move the mean of public rows, in the cell's coordinates.
+
+    Those of a rare mark all lie on one side, and noise hides how many there are.
+    """
+    rows = cell.local(public)
+    size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+
+    def lost(length: Floats) -> Floats:
+        beyond = np.maximum(1 - length[:, None] / size, 0.0)
+        return np.asarray(np.linalg.norm(beyond @ rows, axis=1) / len(rows))
+
+    return lost
