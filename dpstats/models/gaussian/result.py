@@ -127,7 +127,12 @@ class GaussianModel(Result):
 
     @property
     def cov_se(self) -> pd.DataFrame:
-        """Standard errors of the entries of the covariance, sampling and privacy together."""
+        """Standard errors of the entries of the covariance, sampling and privacy together.
+
+        They are those of Gaussian rows, and allow for longer tails as far as counts of lengths show
+        them. Where a column is skewed, and noise hides how far, its variance may be too small by
+        several of them, as 5 % for gamma(2) with 10 000 rows and mu = 0.3: take a logarithm first.
+        """
         if self.noise is None:
             raise ArgumentError(
                 f"the covariance ({self.cov_source}) was not estimated from private rows; "
@@ -180,8 +185,8 @@ class GaussianModel(Result):
         means = mean_table(self.coefficients, self.matrix, self.cov_source)
         parts = [Heading("Means"), means, *self._covariance_parts()]
         if self.noise is not None:
-            title, errors = "Standard errors of the covariance", self.noise.std_error(self.matrix)
-            parts += matrix_parts(title, self.terms, errors)
+            title = "Standard errors of the covariance (Gaussian rows)"
+            parts += matrix_parts(title, self.terms, self.noise.std_error(self.matrix))
         return summary_page(self, facts, parts, rates=self.method == "paper")
 
     def glance(self) -> pd.DataFrame:
