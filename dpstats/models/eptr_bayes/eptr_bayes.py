@@ -98,7 +98,9 @@ def eptr_bayes(
     covariance : {"naive", "lda", "qda", "diagonal", "full", "identity"}, optional
         Released within classes: "naive", a variance for each class and feature (naive Bayes); "lda", one
         covariance for all; "qda", one for each, shrunk towards the pooled one. By default that of
-        the three which classifies public rows best, each left out in its turn. Or those of public
+        the three which classifies public rows best, each left out in its turn, by the mean squared
+        error of probabilities in which all classes count alike; name one where few public rows are of
+        a rare class, or common classes matter most. Or those of public
         rows, which "ptr" and "paper" take: "diagonal" (their default), "full" (shrunk a little), or
         "identity", features as they are (the paper).
     limits : mapping, optional

@@ -459,6 +459,11 @@ def _fit(
 def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) -> tuple[str, ...]:
     """Where hardly any of n rows, or not all, could be used, by their released count, and why."""
     unknown = "levels that " + ("no public row has" if public else "are not declared")
+    if hardly_any(n - count_sd, count_sd, d):
+        return (
+            f"n = {n} rows are too few for this budget: noise hides whether any can be used, and what "
+            "is shown may be noise. Ask for a larger budget, or more rows.",
+        )
     if hardly_any(count, count_sd, d):
         return (
             f"Hardly any private row could be used: they have missing values, or {unknown}. What "

@@ -74,6 +74,12 @@ LEAST_FOR_SCALES = 3
 """Public rows that tell standard deviations."""
 _WIDER = 0.002
 """Share of cut rows beyond which they vary by more than variances that were taken for granted."""
+_ELSEWHERE = 4.0
+"""Times as far from the public mean as public rows, from where the middle private row lies elsewhere."""
+ELSEWHERE = (
+    "Private rows lie far from the public ones, or vary far more: other units, or another population. "
+    "All columns have more noise for it{}. Check the units, or leave public= out, which needs none."
+)
 TAILS_OF_MEAN_OUT_OF_SIGHT = (
     "The budget is too small to see how long the tails of the rows are: intervals allow for tails like "
     "those of the public rows, and the mean of a column whose private rows lie farther out is moved "
@@ -333,12 +339,12 @@ def _fit_by_lengths(
     search = _PURE_SEARCH if call.facts.pure else _SEARCH
     (lengths,) = cell_lengths(session, search, (), [start])
     radius = first_radius(lengths, n, d, tail)
-    cell, rounds = start, 1
+    cell, rounds, far = start, 1, (lengths.quantile(0.5) or 0.0) > _ELSEWHERE * math.sqrt(d)
     if radius > 2 * math.sqrt(d + 3 * math.sqrt(d)):
         cell, rounds = _recentred(_release(session, cell, radius, _COARSE)), 2
         (lengths,) = cell_lengths(session, search, (), [cell])
         radius = first_radius(lengths, n, d, tail)
-    return _last_round(session, points, known, call, cell, lengths, rounds)
+    return _last_round(session, points, known, call, cell, lengths, rounds, far)
 
 
 def _drowned(n: int, d: int, rho: float | None) -> bool:
@@ -355,10 +361,12 @@ def _last_round(
     cell: Cell,
     lengths: LogHistogram,
     rounds: int,
+    far: bool,
 ) -> GaussianFit:
     """The last mean, with errors from second moments of private rows, or from counts of lengths alone.
 
-    From counts where noise would drown second moments, and of pure budgets, which add up.
+    From counts where noise would drown second moments, and of pure budgets, which add up. ``far``: rows
+    lie elsewhere than public ones.
     """
     n, d, facts = session.n, cell.d, call.facts
     noise = NoiseLevel(rho=facts.rho, epsilon=facts.epsilon)
@@ -375,7 +383,7 @@ def _last_round(
         own = Spread.of(seen, cut, released, lengths, n)
     else:
         own = CountedSpread.of(known, variance, cut, released, lengths, n)
-    return _result(session, points, known, call, released, cut.radius, rounds, own)
+    return _result(session, points, known, call, released, cut.radius, rounds, own, far=far)
 
 
 def _counted(lengths: LogHistogram, n: int, d: int, m: int) -> float:
@@ -496,6 +504,11 @@ def mean_notes(
     if cut.most < MEAN_FAR * math.sqrt(lost**2 + others):
         return ()
     hidden = _NEAR * lengths.noise_sd / n
+    if hidden > 0.5:
+        return (
+            "The budget is too small to see how far rows lie: the mean of a column with a long tail is "
+            "drawn towards most rows, and its interval covers less often. More rows or budget help.",
+        )
     return (
         f"Up to about {in_prose(100 * hidden)} % of the rows may lie far from the others without being "
         "seen. They would be cut: the mean of a column with a long tail is then drawn towards "
@@ -524,8 +537,13 @@ def _result(
     radius: float,
     rounds: int,
     own: Spread | CountedSpread | None = None,
+    *,
+    far: bool = False,
 ) -> GaussianFit:
-    """The result in the user's units; ``own``: how private rows vary, where that was released."""
+    """The result in the user's units; ``own``: how private rows vary, where that was released.
+
+    ``far``: they lie elsewhere than public ones, whose covariance says nothing of them.
+    """
     unseen = () if own is None else unseen_line(own.counts_sd)
     if own is not None and not own.resolved:
         own = None
@@ -533,8 +551,11 @@ def _result(
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
     notes: tuple[str, ...] = ()
-    if own is not None:
-        notes = own.notes
+    lost = far and not isinstance(own, Spread)
+    if lost:
+        notes = (ELSEWHERE.format(", and no standard errors are given"),)
+    elif own is not None:
+        notes = ((ELSEWHERE.format(""),) if far else ()) + own.notes
     elif not known.stated:
         notes = (
             f"Standard errors rest on the {known.noun}: noise hides how private rows vary, and where "
@@ -577,7 +598,7 @@ def _result(
         sampling = own.sampling(units, released.n)
     return GaussianFit(
         mean=points.origin + units * place,
-        sampling=np.full_like(sampling, math.nan) if wider else sampling,
+        sampling=np.full_like(sampling, math.nan) if wider or lost else sampling,
         privacy=released.sd**2 * root.T @ root,
         matrix=known.matrix,
         source=known.source,
