@@ -355,10 +355,10 @@ def test_normal_rows_hardly_get_a_note_where_the_budget_shows_their_lengths() ->
 def test_a_rare_mark_that_was_found_is_not_cut_away(
     function: Any, share: float, n: int, mu: float
 ) -> None:
-    """A search just finds it: cut like other rows, means were a quarter to a twentieth, and said nothing.
+    """A search just finds it: cut like other rows, means were a quarter to a twentieth, unsaid.
 
-    Of 60 the farthest from the mean of the rows was 2.4 printed errors off. A false alarm is one of these
-    few beyond six, or noise that hides the mark in all of twelve tables; it is found in a third.
+    Of 60 the farthest from the mean of the rows was 2.4 printed errors off. A false alarm is one of
+    these few beyond six, or noise that hides the mark in all of twelve tables; it is found in a third.
     """
     found = []
     for seed in range(12):
