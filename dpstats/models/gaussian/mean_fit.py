@@ -85,6 +85,13 @@ TAILS_OF_MEAN_OUT_OF_SIGHT = (
     "those of the public rows, and the mean of a column whose private rows lie farther out is moved "
     "towards the others. A larger budget, more rows, or a logarithm helps."
 )
+HIDDEN_TAILS = (
+    "The budget is too small to see how long the tails of the rows are: where a column is skewed, its "
+    "mean is drawn towards most rows, by more than its error says. More rows, a larger budget, or a "
+    "logarithm helps."
+)
+_FEW_COLUMNS = 3
+"""Of so few the tail of one is most of what noise hides: with four intervals of skewed columns cover."""
 _NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
 
 
@@ -465,6 +472,8 @@ class Spread:
         """In view of how many rows the last cut took."""
         lost = lost_by_shares(cut, released, seen.variance)
         notes = mean_notes(lengths, n, seen.variance, released, replace(cut, lost=lost))
+        if not notes and len(seen.mean) <= _FEW_COLUMNS and out_of_sight(lengths.noise_sd, n):
+            notes = (HIDDEN_TAILS,)
         return cls(seen, lost, lengths.noise_sd, notes)
 
     @property
