@@ -177,7 +177,7 @@ def _outcome(values: SumsCurve, setting: CurveSetting, n: int) -> Outcome:
     )
     error = _error(setting, at.degree, at.noise_sd, values.sums.below_sd, None)
     spread = np.hypot(setting.doubt, public[1])
-    notes = curve_notes(at, (public[0], spread), thin, setting.narrow)
+    notes = curve_notes(at, (public[0], spread), thin, setting.narrow, setting.wide)
     return Outcome(True, error, diagnostics, notes + tails_note(setting, counts_sd, n))
 
 

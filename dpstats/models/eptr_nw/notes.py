@@ -59,9 +59,16 @@ def tails_note(setting: CurveSetting, counts_sd: float, n: int) -> tuple[str, ..
 
 
 def curve_notes(
-    at: Prediction, public: tuple[Floats, Floats], thin: float, narrow: tuple[str, ...]
+    at: Prediction,
+    public: tuple[Floats, Floats],
+    thin: float,
+    narrow: tuple[str, ...],
+    wide: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """What a reader of the curve's points has to know; ``public``: the public fit there, its error."""
+    """What a reader of the curve's points has to know; ``public``: the public fit there, its error.
+
+    ``narrow``, ``wide``: see `CurveSetting`.
+    """
     notes = []
     there = ~np.isnan(at.value)
     blank = float((~there).mean())
@@ -80,6 +87,12 @@ def curve_notes(
             f"The values of `{name}` lie farther apart than twice the bandwidth: between them the "
             "curve rests on hardly any rows. A bandwidth of half their distance or more joins "
             "them."
+        )
+    for name in wide:
+        notes.append(
+            f"The bandwidth of `{name}`, chosen on few public rows, is as wide as its values spread: "
+            "bends that these rows do not show are flattened, and intervals do not allow for them. "
+            "State bandwidth=, such as a quarter of the standard deviation, or give more public rows."
         )
     own = np.hypot(at.noise_sd, at.sampling_sd)
     mass = np.where(there, np.maximum(at.degree, 0.0), 0.0)

@@ -48,6 +48,8 @@ _FLAT = 1e-12
 """Range of public responses, over their size, below which they are all alike."""
 _LARGEST = 1e60  # of a response, whose fourth power is computed
 _STEP, _SCATTER = 1.0, 1.3  # of nodes, in bandwidths
+_FEW = 300
+"""Public rows, of which fewer may not show the bends of a curve."""
 _SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
 
 
@@ -57,7 +59,8 @@ class CurveSetting:
 
     ``residual``: left-out ones of public rows. ``cover``: points (k, d) about a bandwidth apart, and
     the part of a cell that each stands for. ``default``: whether the points shown are those of no
-    ``at=``. ``narrow``: covariates whose values lie farther apart than their bandwidth reaches.
+    ``at=``. ``narrow``: covariates whose values lie farther apart than their bandwidth reaches;
+    ``wide``: those of which few public rows have chosen one as wide as they spread.
     ``exact``: whether the public fit is some public response to the last digit.
     ``varied``: public responses that are not the most frequent one. ``values``: how many different
     ones there are.
@@ -80,6 +83,7 @@ class CurveSetting:
     window: Window
     default: bool
     narrow: tuple[str, ...]
+    wide: tuple[str, ...]
     residual: Floats | None
     exact: bool
     varied: int | None
@@ -325,6 +329,7 @@ def find_setting(
         window=fit.window,
         default=points is None,
         narrow=() if x is None else _narrow(design.terms[1:], x, h),
+        wide=() if x is None or sizes is not None else _wide(design.terms[1:], x, h),
         residual=fit.residual,
         exact=exact,
         varied=None if held is None else int(held.sum() - held.max()),
@@ -335,6 +340,12 @@ def find_setting(
 def _narrow(names: tuple[str, ...], x: Floats, h: Floats) -> tuple[str, ...]:
     least = least_bandwidth(x)
     return tuple(n for n, own, gap in zip(names, h, least, strict=True) if own < gap)
+
+
+def _wide(names: tuple[str, ...], x: Floats, h: Floats) -> tuple[str, ...]:
+    if len(x) >= _FEW:
+        return ()
+    return tuple(n for n, own, sd in zip(names, h, x.std(axis=0), strict=True) if own >= sd)
 
 
 def default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
