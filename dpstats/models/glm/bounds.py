@@ -96,7 +96,8 @@ def _smallest(matrix: Floats) -> float:
 
 def _error(noise: float, gamma: float, most: float = math.inf) -> float:
     """noise / gamma^2, one gamma capped at ``most``; infinite where the loss is not convex."""
-    return noise / (gamma * min(gamma, most)) if gamma > 0 else math.inf
+    curved = gamma * min(gamma, most) if gamma > 0 else 0.0
+    return noise / curved if curved > 0 else math.inf
 
 
 # |gradient| <= min(gamma r, gamma^2 / Lipschitz constant) at the start. Both radius and constant are

@@ -168,6 +168,7 @@ class GlmModel(MarginalModel):
         facts: dict[str, str | float] = {"Family": f"{self.family}, {self.family.link}"}
         return facts | ({"Dispersion": self.dispersion} if self.family.dispersed else {})
 
+    @np.errstate(all="ignore")  # distances in odd units are no numbers
     def _bounds(self) -> tuple[Bound, ...]:
         if self.system is None:
             return ()
