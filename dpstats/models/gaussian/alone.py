@@ -39,15 +39,10 @@ from dpstats.models.gaussian.fit import (
     refined_gaussian,
     unused_notes,
 )
+from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import Marks
-from dpstats.models.gaussian.mean_fit import (
-    SPREAD,
-    TOLD_CUTS,
-    FixedCovariance,
-    Spread,
-    last_mean,
-    rows_of_mean,
-)
+from dpstats.models.gaussian.mean_fit import SPREAD, TOLD_CUTS, last_mean, rows_of_mean
+from dpstats.models.gaussian.mean_spread import Spread
 from dpstats.models.gaussian.moments import Cell, cell_at, hardly_any, moments_of
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (

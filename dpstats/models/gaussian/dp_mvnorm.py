@@ -38,15 +38,13 @@ from dpstats.models.gaussian.alone import (
     written,
 )
 from dpstats.models.gaussian.fit import GaussianFit, papers_gaussian, plan_call, refined_gaussian
-from dpstats.models.gaussian.mean_fit import (
+from dpstats.models.gaussian.known_covariance import (
     covariance_name,
-    fit_mean,
     known_covariance,
     no_scales,
-    papers_mean,
-    plan_call_of_mean,
     stated_covariance,
 )
+from dpstats.models.gaussian.mean_fit import fit_mean, papers_mean, plan_call_of_mean
 from dpstats.models.gaussian.page import MEAN_METHODS, MVNORM_METHODS
 from dpstats.models.gaussian.public import PublicPoints, check_gamma, find_points, whiten
 from dpstats.models.gaussian.releases import CellSession, require_room

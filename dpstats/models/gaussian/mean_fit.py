@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dpstats.accounting.privacy import Cost
-from dpstats.arguments import LARGEST, SMALLEST, in_prose, numbers, shown
-from dpstats.arrays import Floats
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.arguments import in_prose
+from dpstats.errors import ArgumentError
 from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel
 from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
+from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import loss_of_public
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
 from dpstats.models.gaussian.mean_planning import (
@@ -23,11 +20,9 @@ from dpstats.models.gaussian.mean_planning import (
     papers_mean_cut,
     plan_mean,
 )
+from dpstats.models.gaussian.mean_spread import CountedSpread, ReleasedMean, Spread
 from dpstats.models.gaussian.moments import (
     Cell,
-    Moments,
-    cell_at,
-    mean_allowance,
     used_rows,
 )
 from dpstats.models.gaussian.public import PublicPoints
@@ -35,7 +30,6 @@ from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
     DEAREST,
     LEAST_RADIUS,
-    MeanCut,
     cell_lengths,
     counted_variance,
     first_radius,
@@ -43,14 +37,11 @@ from dpstats.models.gaussian.rounds import (
     spread_of_rows,
 )
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import (
     CUT_ALLOWANCE,
-    MEAN_FAR,
-    MEAN_MOSTLY,
     out_of_sight,
     unseen_line,
 )
@@ -66,12 +57,6 @@ _HIDDEN_BY = 0.5
 """Noise of a variance, relative, from which on it is not released."""
 _DEAREST_COUNTED = 0.7
 """Noise of a mean, in errors of sampling, that rows which nobody sees may cost by counts alone."""
-_SURELY = 2.0
-"""Noise standard deviations that are taken off the share of rows that were cut."""
-_NEAR = 2.5
-"""Noise standard deviations below which rows in a histogram are not seen."""
-LEAST_FOR_SCALES = 3
-"""Public rows that tell standard deviations."""
 _WIDER = 0.002
 """Share of cut rows beyond which they vary by more than variances that were taken for granted."""
 _ELSEWHERE = 4.0
@@ -80,162 +65,7 @@ ELSEWHERE = (
     "Private rows lie far from the public ones, or vary far more: other units, or another population. "
     "All columns have more noise for it{}. Check the units, or leave public= out, which needs none."
 )
-TAILS_OF_MEAN_OUT_OF_SIGHT = (
-    "The budget is too small to see how long the tails of the rows are: intervals allow for tails like "
-    "those of the public rows, and the mean of a column whose private rows lie farther out is moved "
-    "towards the others. A larger budget, more rows, or a logarithm helps."
-)
-HIDDEN_TAILS = (
-    "The budget is too small to see how long the tails of the rows are: where a column is skewed, its "
-    "mean is drawn towards most rows, by more than its error says. More rows, a larger budget, or a "
-    "logarithm helps."
-)
-_FEW_COLUMNS = 3
-"""Of so few the tail of one is most of what noise hides: with four intervals of skewed columns cover."""
 _NO_ALLOWANCE = Diagnostic(CUT_ALLOWANCE, None, None, "these errors do not allow for cuts")
-
-
-@dataclass(frozen=True)
-class FixedCovariance:
-    """The covariance that a mean is estimated with.
-
-    Attributes
-    ----------
-    name : str
-        As the call shows it.
-    source : str
-        As the summary shows it.
-    matrix : (d, d) array
-        In the user's units.
-    stated : bool
-        Whether it was stated, so that radii follow from it; else they are estimated privately.
-    assumed : bool
-        Whether it is taken for granted because nothing tells it.
-    """
-
-    name: str
-    source: str
-    matrix: Floats
-    stated: bool
-    assumed: bool = False
-
-    @property
-    def noun(self) -> str:
-        return self.source if " of " in self.source else "covariance of the public rows"
-
-    @property
-    def units(self) -> Floats:
-        """Standard deviations: what private rows are measured in."""
-        return np.sqrt(np.diag(self.matrix))
-
-    @property
-    def whitening(self) -> Whitening:
-        """Of measured rows."""
-        return equilibrated_whitening(self.matrix / np.outer(self.units, self.units))
-
-    def start(self, n: int) -> Cell:
-        """The public mean and this whitening, from which every method starts."""
-        return cell_at(np.zeros(len(self.matrix)), self.whitening, float(n))
-
-
-def covariance_name(covariance: Any) -> str | None:
-    """What the call prints of a covariance that speaks of no public row."""
-    return covariance if covariance is None or isinstance(covariance, str) else "stated"
-
-
-def stated_covariance(terms: tuple[str, ...], covariance: Any) -> FixedCovariance:
-    """A covariance that speaks of no public row."""
-    if isinstance(covariance, str):
-        if covariance == "identity":
-            matrix = np.eye(len(terms))
-            return FixedCovariance("identity", "identity: unit variances", matrix, True)
-        raise ArgumentError(
-            "covariance must be 'identity', 'public', standard deviations (a number or one "
-            f"per column) or a matrix, not {shown(covariance)}."
-        )
-    return FixedCovariance("stated", "stated in the call", _stated(terms, covariance), True)
-
-
-def no_scales(known: FixedCovariance, m: int) -> tuple[str, ...]:
-    """Said before rows are read, where unit variances are assumed since public rows tell no scales."""
-    if not known.assumed:
-        return ()
-    few = "one public row tells" if m == 1 else f"{m} public rows tell"
-    return (
-        f"{few} no scale: unit variances are assumed. State covariance=, as standard deviations or "
-        f"'identity'; or pass {LEAST_FOR_SCALES} public rows or more; or none: scales are then found in "
-        "private rows.",
-    )
-
-
-def known_covariance(points: PublicPoints, covariance: Any) -> FixedCovariance:
-    """The covariance that the argument ``covariance`` of dp_mean stands for."""
-    d, m = len(points.terms), points.m
-    if covariance is None:
-        if m >= 2 * d + 2:
-            covariance = "public"
-        elif m >= LEAST_FOR_SCALES:
-            matrix = np.diag(points.units**2)
-            return FixedCovariance(
-                "public", "standard deviations of the public rows", matrix, False
-            )
-        else:
-            return replace(stated_covariance(points.terms, "identity"), assumed=True)
-    if isinstance(covariance, str) and covariance == "public":
-        if m < d + 2:
-            raise PublicDataError(
-                f"covariance='public' needs {d + 2} public rows or more for {d} columns; there "
-                f"are {m}. State it (standard deviations, or a matrix), or leave covariance= out."
-            )
-        matrix = np.cov(points.measured, rowvar=False).reshape(d, d)
-        values = np.linalg.eigvalsh(matrix)
-        if values[0] < 1e-12 * values[-1]:
-            raise PublicDataError(
-                "the public rows lie in fewer dimensions than there are columns: a column depends "
-                "on the others, or rows are repeated. Leave one out, or state the covariance."
-            )
-        return FixedCovariance(
-            "public", "public rows", matrix * np.outer(points.units, points.units), False
-        )
-    return stated_covariance(points.terms, covariance)
-
-
-def _stated(terms: tuple[str, ...], given: Any) -> Floats:
-    d = len(terms)
-    if isinstance(given, bool):
-        raise ArgumentError(
-            "covariance must hold standard deviations or a matrix, such as covariance=[1.0, "
-            "2.5], not a bool."
-        )
-    if isinstance(given, Mapping):
-        given = pd.Series(given, dtype=object)
-    if isinstance(given, pd.Series | pd.DataFrame):
-        for labels in given.axes:
-            if sorted(map(str, labels)) != sorted(terms):
-                raise ArgumentError(
-                    f"covariance must be labelled with the columns {', '.join(terms)}."
-                )
-        given = given.loc[list(terms)] if given.ndim == 1 else given.loc[list(terms), list(terms)]
-    values = numbers(given)
-    if values is None:
-        raise ArgumentError("covariance must hold numbers, such as covariance=[1.0, 2.5].")
-    if values.shape not in ((), (d,), (d, d)) or not np.isfinite(values).all():
-        raise ArgumentError(
-            f"covariance must be a number, {d} standard deviations or a {d} x {d} matrix, all "
-            f"finite; its shape is {values.shape}."
-        )
-    if values.ndim < 2:
-        sizes = np.broadcast_to(values, d)
-        if not (sizes > SMALLEST).all() or not (sizes < LARGEST).all():
-            raise ArgumentError("covariance= holds standard deviations: positive numbers.")
-        return np.diag(sizes**2)
-    sizes = np.diag(values)
-    if not (sizes > 1e-200).all() or not (sizes < 1e200).all():
-        raise ArgumentError("the diagonal of covariance= holds variances: positive numbers.")
-    shape = values / np.sqrt(np.outer(sizes, sizes))
-    if not np.allclose(shape, shape.T, atol=1e-8) or np.linalg.eigvalsh(shape)[0] < 1e-10:
-        raise ArgumentError("covariance= must be symmetric and positive definite.")
-    return np.asarray((values + values.T) / 2)
 
 
 @dataclass(frozen=True)
@@ -275,19 +105,6 @@ def plan_call_of_mean(
         )
     facts = MeanFacts(n, d, points.m, eta, noise.rho, noise.epsilon, gamma, plan.sd)
     return MeanCall(plan, facts, messages)
-
-
-@dataclass(frozen=True)
-class ReleasedMean:
-    """A released mean in its cell's coordinates."""
-
-    cell: Cell
-    mean: Floats
-    sd: float
-    n: float
-    count: float
-    count_sd: float
-    cut: tuple[float, float] | None
 
 
 def _release(
@@ -398,131 +215,6 @@ def _counted(lengths: LogHistogram, n: int, d: int, m: int) -> float:
     variance = counted_variance(lengths, n, d)
     hidden = out_of_sight(lengths.noise_sd, n)
     return max(variance, 1 - math.sqrt(2 / m)) if hidden else variance
-
-
-def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> float:
-    """What errors count of what the cut takes off a mean, in view of how many rows it took."""
-    assert released.cut is not None
-    return cut.lost_at_least(released.cut[0] - _SURELY * released.cut[1], variance)
-
-
-@dataclass(frozen=True)
-class CountedSpread:
-    """How private rows vary by counts of their lengths, and what cutting may take off their mean.
-
-    ``matrix``: the covariance that rows were whitened by, of whose directions each has ``variance``.
-    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
-    """
-
-    matrix: Floats
-    variance: float
-    mean_lost: float
-    counts_sd: float
-    notes: tuple[str, ...]
-    resolved = True
-
-    @classmethod
-    def of(
-        cls,
-        known: FixedCovariance,
-        variance: float,
-        cut: MeanCut,
-        released: ReleasedMean,
-        lengths: LogHistogram,
-        n: int,
-    ) -> CountedSpread:
-        """In view of how many rows the last cut took."""
-        lost = lost_by_shares(cut, released, variance)
-        notes = mean_notes(lengths, n, variance, released, replace(cut, lost=lost))
-        if not notes and out_of_sight(lengths.noise_sd, n):
-            notes = (TAILS_OF_MEAN_OUT_OF_SIGHT,)
-        if len(known.matrix) > 1:
-            notes += (
-                f"How columns vary together follows from the {known.noun}, how much they do from counts "
-                "of the lengths of private rows: second moments of these would cost too much here.",
-            )
-        return cls(known.matrix, variance, lost, lengths.noise_sd, notes)
-
-    def sampling(self, units: Floats, n: float) -> Floats:
-        """Covariance of the mean but for its noise, in the user's units."""
-        return np.asarray(self.matrix * self.variance * (1 / n + self.mean_lost**2))
-
-    def allowance(self, released: ReleasedMean) -> Diagnostic:
-        """What of the variance of the mean allows for cuts."""
-        others = 1 / released.n + released.sd**2 / self.variance
-        return mean_allowance(self.mean_lost, others)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How private rows vary, as released beside their mean, and what cutting may take off that.
-
-    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
-    """
-
-    moments: Moments
-    mean_lost: float
-    counts_sd: float
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls, seen: Moments, cut: MeanCut, released: ReleasedMean, lengths: LogHistogram, n: int
-    ) -> Spread:
-        """In view of how many rows the last cut took."""
-        lost = lost_by_shares(cut, released, seen.variance)
-        notes = mean_notes(lengths, n, seen.variance, released, replace(cut, lost=lost))
-        if not notes and len(seen.mean) <= _FEW_COLUMNS and out_of_sight(lengths.noise_sd, n):
-            notes = (HIDDEN_TAILS,)
-        return cls(seen, lost, lengths.noise_sd, notes)
-
-    @property
-    def resolved(self) -> bool:
-        """Whether second moments stand out of their noise."""
-        return self.moments.resolved
-
-    def sampling(self, units: Floats, n: float) -> Floats:
-        """Covariance of the mean but for its noise, in the user's units."""
-        spread = self.moments.covariance * np.outer(units, units)
-        return np.asarray(spread * ((1 + self.moments.lost) / n + self.mean_lost**2))
-
-    def allowance(self, released: ReleasedMean) -> Diagnostic:
-        """What of the variance of the mean allows for cuts."""
-        others = (1 + self.moments.lost) / released.n + released.sd**2 / self.moments.variance
-        return mean_allowance(self.mean_lost, others)
-
-
-def mean_notes(
-    lengths: LogHistogram,
-    n: int,
-    variance: float,
-    released: ReleasedMean,
-    cut: MeanCut,
-) -> tuple[str, ...]:
-    """What is said of rows that lie far out, or may do so without being seen.
-
-    Intervals allow for what cuts are expected to take off (`mean_allowance`), for which they mostly do
-    where tails are longest; there it may be more, as where noise hides them.
-    """
-    lost, others = cut.lost, 1 / n + released.sd**2 / variance
-    if lost**2 > MEAN_MOSTLY * (lost**2 + others):
-        return (
-            "Rows lie so far from the others that most of an interval allows for what cutting them took "
-            "off a mean; it may be more. A logarithm, or a larger budget, helps.",
-        )
-    if cut.most < MEAN_FAR * math.sqrt(lost**2 + others):
-        return ()
-    hidden = _NEAR * lengths.noise_sd / n
-    if hidden > 0.5:
-        return (
-            "The budget is too small to see how far rows lie: the mean of a column with a long tail is "
-            "drawn towards most rows, and its interval covers less often. More rows or budget help.",
-        )
-    return (
-        f"Up to about {in_prose(100 * hidden)} % of the rows may lie far from the others without being "
-        "seen. They would be cut: the mean of a column with a long tail is then drawn towards "
-        "the other rows, and its interval covers less often.",
-    )
 
 
 def rows_of_mean(released: ReleasedMean, n: int) -> tuple[Diagnostic, ...]:

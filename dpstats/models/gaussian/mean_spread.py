@@ -1,0 +1,172 @@
+"""How private rows vary, as released beside their mean: its errors, and what is said of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpstats.arguments import in_prose
+from dpstats.arrays import Floats
+from dpstats.models.gaussian.known_covariance import FixedCovariance
+from dpstats.models.gaussian.moments import Cell, Moments, mean_allowance
+from dpstats.models.gaussian.rounds import MeanCut
+from dpstats.numerics.histogram import LogHistogram
+from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import MEAN_FAR, MEAN_MOSTLY, out_of_sight
+
+_SURELY = 2.0
+"""Noise standard deviations that are taken off the share of rows that were cut."""
+_NEAR = 2.5
+"""Noise standard deviations below which rows in a histogram are not seen."""
+TAILS_OF_MEAN_OUT_OF_SIGHT = (
+    "The budget is too small to see how long the tails of the rows are: intervals allow for tails like "
+    "those of the public rows, and the mean of a column whose private rows lie farther out is moved "
+    "towards the others. A larger budget, more rows, or a logarithm helps."
+)
+HIDDEN_TAILS = (
+    "The budget is too small to see how long the tails of the rows are: where a column is skewed, its "
+    "mean is drawn towards most rows, by more than its error says. More rows, a larger budget, or a "
+    "logarithm helps."
+)
+_FEW_COLUMNS = 3
+"""Of so few the tail of one is most of what noise hides: with four intervals of skewed columns cover."""
+
+
+@dataclass(frozen=True)
+class ReleasedMean:
+    """A released mean in its cell's coordinates."""
+
+    cell: Cell
+    mean: Floats
+    sd: float
+    n: float
+    count: float
+    count_sd: float
+    cut: tuple[float, float] | None
+
+
+def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> float:
+    """What errors count of what the cut takes off a mean, in view of how many rows it took."""
+    assert released.cut is not None
+    return cut.lost_at_least(released.cut[0] - _SURELY * released.cut[1], variance)
+
+
+@dataclass(frozen=True)
+class CountedSpread:
+    """How private rows vary by counts of their lengths, and what cutting may take off their mean.
+
+    ``matrix``: the covariance that rows were whitened by, of whose directions each has ``variance``.
+    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
+    """
+
+    matrix: Floats
+    variance: float
+    mean_lost: float
+    counts_sd: float
+    notes: tuple[str, ...]
+    resolved = True
+
+    @classmethod
+    def of(
+        cls,
+        known: FixedCovariance,
+        variance: float,
+        cut: MeanCut,
+        released: ReleasedMean,
+        lengths: LogHistogram,
+        n: int,
+    ) -> CountedSpread:
+        """In view of how many rows the last cut took."""
+        lost = lost_by_shares(cut, released, variance)
+        notes = mean_notes(lengths, n, variance, released, replace(cut, lost=lost))
+        if not notes and out_of_sight(lengths.noise_sd, n):
+            notes = (TAILS_OF_MEAN_OUT_OF_SIGHT,)
+        if len(known.matrix) > 1:
+            notes += (
+                f"How columns vary together follows from the {known.noun}, how much they do from counts "
+                "of the lengths of private rows: second moments of these would cost too much here.",
+            )
+        return cls(known.matrix, variance, lost, lengths.noise_sd, notes)
+
+    def sampling(self, units: Floats, n: float) -> Floats:
+        """Covariance of the mean but for its noise, in the user's units."""
+        return np.asarray(self.matrix * self.variance * (1 / n + self.mean_lost**2))
+
+    def allowance(self, released: ReleasedMean) -> Diagnostic:
+        """What of the variance of the mean allows for cuts."""
+        others = 1 / released.n + released.sd**2 / self.variance
+        return mean_allowance(self.mean_lost, others)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How private rows vary, as released beside their mean, and what cutting may take off that.
+
+    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
+    """
+
+    moments: Moments
+    mean_lost: float
+    counts_sd: float
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, seen: Moments, cut: MeanCut, released: ReleasedMean, lengths: LogHistogram, n: int
+    ) -> Spread:
+        """In view of how many rows the last cut took."""
+        lost = lost_by_shares(cut, released, seen.variance)
+        notes = mean_notes(lengths, n, seen.variance, released, replace(cut, lost=lost))
+        if not notes and len(seen.mean) <= _FEW_COLUMNS and out_of_sight(lengths.noise_sd, n):
+            notes = (HIDDEN_TAILS,)
+        return cls(seen, lost, lengths.noise_sd, notes)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether second moments stand out of their noise."""
+        return self.moments.resolved
+
+    def sampling(self, units: Floats, n: float) -> Floats:
+        """Covariance of the mean but for its noise, in the user's units."""
+        spread = self.moments.covariance * np.outer(units, units)
+        return np.asarray(spread * ((1 + self.moments.lost) / n + self.mean_lost**2))
+
+    def allowance(self, released: ReleasedMean) -> Diagnostic:
+        """What of the variance of the mean allows for cuts."""
+        others = (1 + self.moments.lost) / released.n + released.sd**2 / self.moments.variance
+        return mean_allowance(self.mean_lost, others)
+
+
+def mean_notes(
+    lengths: LogHistogram,
+    n: int,
+    variance: float,
+    released: ReleasedMean,
+    cut: MeanCut,
+) -> tuple[str, ...]:
+    """What is said of rows that lie far out, or may do so without being seen.
+
+    Intervals allow for what cuts are expected to take off (`mean_allowance`), for which they mostly do
+    where tails are longest; there it may be more, as where noise hides them.
+    """
+    lost, others = cut.lost, 1 / n + released.sd**2 / variance
+    if lost**2 > MEAN_MOSTLY * (lost**2 + others):
+        return (
+            "Rows lie so far from the others that most of an interval allows for what cutting them took "
+            "off a mean; it may be more. A logarithm, or a larger budget, helps.",
+        )
+    if cut.most < MEAN_FAR * math.sqrt(lost**2 + others):
+        return ()
+    hidden = _NEAR * lengths.noise_sd / n
+    if hidden > 0.5:
+        return (
+            "The budget is too small to see how far rows lie: the mean of a column with a long tail is "
+            "drawn towards most rows, and its interval covers less often. More rows or budget help.",
+        )
+    return (
+        f"Up to about {in_prose(100 * hidden)} % of the rows may lie far from the others without being "
+        "seen. They would be cut: the mean of a column with a long tail is then drawn towards "
+        "the other rows, and its interval covers less often.",
+    )
