@@ -20,17 +20,11 @@ from dpstats.frame.formula.layouts import (
     listed_formula,
     points_formula,
 )
-from dpstats.frame.formula.learn import (
-    boxed,
-    check_written,
-    declare_design,
-    formula_columns,
-    learn_design,
-    private_design,
-    require_known_limits,
-)
+from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import formula_notes
+from dpstats.frame.formula.private import boxed, private_design, require_known_limits
+from dpstats.frame.formula.reads import check_written, formula_columns
 from dpstats.frame.formula.term_names import squeezed, term_named, term_spellings, terms_named
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.new_rows import new_rows

@@ -1,7 +1,7 @@
 """A design: a formula bound to its columns, as data.
 
-A design is learnt or declared in `formula.learn`, changed in `formula.update`, written as JSON in
-`formula.serial`; tables are opened and encoded for it in `rows`.
+A design is learnt or declared in `formula.learn`, and made of private rows in `formula.private`, changed
+in `formula.update`, written as JSON in `formula.serial`; tables are opened and encoded for it in `rows`.
 """
 
 from __future__ import annotations

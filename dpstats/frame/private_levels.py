@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from dpstats.errors import SchemaError
-from dpstats.frame.formula.learn import categories_written, levels_written, used_columns
+from dpstats.frame.formula.reads import categories_written, levels_written, used_columns
 from dpstats.frame.persons import FirstRows, OfPersons, readable
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
 from dpstats.frame.table import AS_READ, ColumnType, Opaque, slices
