@@ -9,8 +9,8 @@ from typing import Any
 from dpstats.accounting.privacy import Cost, Privacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
-from dpstats.mechanism.lattice import ExactMatrix
-from dpstats.mechanism.noise import Noise, check_sd
+from dpstats.mechanism.lattice import ExactMatrix, Grid
+from dpstats.mechanism.noise import Noise, check_sd, sd_allowed
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
@@ -65,6 +65,17 @@ class PersonCounts:
 
 def _safe(bound: float | None) -> float | None:
     return None if bound is None else clamp_to_safe_range(bound)
+
+
+def require_share(grid: Grid, mu: float, share: float) -> None:
+    """Refuse a total ``mu`` of which so small a share could not be released."""
+    check_sd(_largest_noise(grid, mu, share))
+
+
+def _largest_noise(grid: Grid, mu: float, share: float) -> float:
+    """No total of a round is larger in its own steps than steps^2 or 2 fine."""
+    largest = max(math.sqrt(2) * grid.steps**2, 2.0 * grid.fine)
+    return largest / (mu * math.sqrt(share))
 
 
 class ScoreSession(Session[ScoreRows]):
@@ -156,13 +167,12 @@ class ScoreSession(Session[ScoreRows]):
         return self._rows
 
     def require(self, share: float) -> None:
-        """Refuse, before a row is read, a total of which so small a share could not be released.
+        """Refuse, before a row is read, a total of which so small a share could not be released."""
+        require_share(self._rows.grid, self.total.mu, share)
 
-        No total of a round is larger in its own steps than steps^2 or 2 fine.
-        """
-        grid = self._rows.grid
-        largest = max(math.sqrt(2) * grid.steps**2, 2.0 * grid.fine)
-        check_sd(largest / (self.total.mu * math.sqrt(share)))
+    def allows(self, share: float) -> bool:
+        """Whether so small a share could be released."""
+        return sd_allowed(_largest_noise(self._rows.grid, self.total.mu, share))
 
     def whiten(
         self, whitening: Floats, shift: Floats, residual: float = 0.0

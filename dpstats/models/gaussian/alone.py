@@ -255,6 +255,7 @@ def planned_start(wanted: ColumnsToFind) -> FoundColumns:
 # -- a mean -----------------------------------------------------------------------------------------
 
 
+@np.errstate(all="ignore")  # stated units, and what noise makes of rows, may be of any size
 def mean_alone(
     session: CellSession, found: FoundColumns, known: FixedCovariance | None
 ) -> GaussianFit:
@@ -338,6 +339,7 @@ def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[Ce
 # -- a mean and a covariance ------------------------------------------------------------------------
 
 
+@np.errstate(all="ignore")  # stated units, and what noise makes of rows, may be of any size
 def mvnorm_alone(
     session: CellSession, found: FoundColumns, cond: float | None, eta: float
 ) -> GaussianFit:

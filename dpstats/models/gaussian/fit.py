@@ -123,6 +123,7 @@ class CovarianceNoise:
     n: float
     bias: float = 0.0
 
+    @np.errstate(all="ignore")  # squares of odd units
     def std_error(self, covariance: Floats) -> Floats:
         """Standard error of every entry."""
         noise = self.sd**2 / 2 * _products(self.shape)

@@ -23,7 +23,7 @@ from dpstats.errors import ArgumentError, PublicDataError, UnknownArgument
 from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, is_family, resolve_family
-from dpstats.models.glm.fit import GlmFit
+from dpstats.models.glm.fit import GlmFit, check_room
 from dpstats.models.glm.methods import GlmTask, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
@@ -217,6 +217,7 @@ def dp_glm(
         if alone:
             check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+            check_room(rows.n, call.per_row.mu)
         elif partly and moments is not None:
             alone = better_alone(moments, rows.n, call.per_row.mu)
         task = GlmTask(

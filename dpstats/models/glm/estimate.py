@@ -451,7 +451,7 @@ def trusted_step(
     left_behind = relative * relative * size + bend
     relative = math.hypot(relative, scoring)
     sd = noise_sd / slope
-    spread = sd**2 * float(np.trace(inverse @ inverse))
+    spread = sd**2 * float((inverse**2).sum())
     step = Step(anchor, move, sd, math.sqrt(spread), (spread + left_behind) / d)
     error = math.sqrt(spread + left_behind)
     parts = math.sqrt(bend), math.sqrt(spread)

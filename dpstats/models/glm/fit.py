@@ -15,6 +15,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.frame import Design
+from dpstats.mechanism.lattice import Grid
 from dpstats.models.glm.estimate import GlmStep
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.lengths import ROW_LENGTHS, RowsSeen, row_lengths
@@ -53,7 +54,7 @@ from dpstats.score_rounds.notes import (
     unseen_note,
     unused_note,
 )
-from dpstats.score_rounds.releases import Round, ScoreSession
+from dpstats.score_rounds.releases import Round, ScoreSession, require_share
 from dpstats.score_rounds.rounds import (
     PERSONS,
     Coordinates,
@@ -69,6 +70,8 @@ _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""
 _LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
+_LEFT = 0.2
+"""Of a total, what a first look at private rows leaves at least, after a round from public ones too."""
 _IMPOSSIBLE = 0.03
 """Share of rows that are not used from which it is said: responses may be of another family."""
 
@@ -101,6 +104,11 @@ class GlmFit:
     """Second moments of the design, as they were released before the first step."""
 
 
+def check_room(n: int, mu: float) -> None:
+    """Refuse, before anything is released, a total of which a first look would leave too little."""
+    require_share(Grid.for_rows(n), mu, _LEAST * _LEFT)
+
+
 def anchored_if_near(
     session: ScoreSession,
     family: Family,
@@ -115,8 +123,9 @@ def anchored_if_near(
     As where one of them has other units. Lengths of rows tell it, but for those of persons, and of rows
     with weights or rates; and a first round that sees nothing in a direction where public rows vary.
     """
+    session.require(_LEAST)
     n, d, mu, seen = session.n, len(design.terms), session.total.mu, None
-    if session.by_person or n * mu < least_budget(d):
+    if session.by_person or n * mu < least_budget(d) or not session.allows(_LEAST * _LEFT):
         return anchored(session, family, start, ridge, iterations, design, errors)
     plain = design.weights is None and (family.binary or not design.offsets)
     if plain and 0 < family.information(0.0) < math.inf:

@@ -18,7 +18,7 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.models.glm.estimate import ReleasedInformation
 from dpstats.models.glm.family import Family
-from dpstats.numerics.matrices import Curvature, Whitening, floored
+from dpstats.numerics.matrices import Curvature, Whitening, floored, with_inverse
 
 _LEAST = 1e-3
 """Of the mean eigenvalue of expected information: its smallest."""
@@ -60,7 +60,7 @@ class Model:
         found = np.zeros_like(move)
         for _ in range(_STEPS):
             rest = target - self._score(anchor, anchor + found) - penalty @ found
-            step = np.linalg.solve(self.information(anchor + found) + penalty, rest)
+            step = with_inverse(self.information(anchor + found) + penalty)[1] @ rest
             size = self.largest(step)
             if not math.isfinite(size):
                 return move
