@@ -12,6 +12,9 @@ from dpstats.arrays import Floats
 
 _NARROW = 0.1
 """Of the mean eigenvalue, below which a direction is another than public geometry has it."""
+_MUCH_LESS, _ALIKE = 0.35, 0.9
+"""Of what the smallest eigenvalue usually is: from where rows are better whitened without public ones,
+and from where it is another."""
 
 
 def symmetric_power(matrix: Floats, power: float) -> Floats:
@@ -240,17 +243,40 @@ class Curvature:
         lost = hidden and (not self.known or most < _NARROW * level)
         return self.positive_definite and self.smallest > 0 and not lost
 
-    @property
-    def narrow(self) -> bool:
-        """Whether rows surely vary far less in some direction than public geometry has it.
+    def narrow(self, m: int | None, *, surely: bool = False) -> bool:
+        """Whether rows surely vary far less in some direction than m public rows have it.
 
-        Where that geometry is right, all eigenvalues are alike, and the smallest is as much too small as
-        the largest of the noise, ``released_sd`` sqrt(2d).
+        That is so where the smallest eigenvalue is small, and where noise would not make it of
+        eigenvalues that are alike but for the chance of the public rows: then it is as much too small as
+        the largest of the noise, ``released_sd`` sqrt(2d), give or take an error. ``surely``: if it is
+        less than a tenth of the mean, all such noise allowed for.
+
+        Examples
+        --------
+        >>> def seen(smallest, sd):
+        ...     matrix = np.diag([1.0, 1.0, smallest])
+        ...     return Curvature(matrix, sd, matrix, sd, smallest)
+        >>> [seen(smallest, 0.05).narrow(100) for smallest in (0.6, 0.3, 0.05)]
+        [False, False, True]
+        >>> seen(0.05, 0.2).narrow(100), seen(0.05, 0.05).narrow(4)
+        (False, False)
         """
-        d = len(self.released)
+        d, sd = len(self.released), self.released_sd
         values = np.linalg.eigvalsh(self.released)
-        most = float(values[0]) + self.released_sd * math.sqrt(2 * d)
-        return self.known and most < _NARROW * float(values.mean())
+        smallest, level, most = float(values[0]), float(values.mean()), sd * math.sqrt(2 * d)
+        if surely:
+            return smallest + most < _NARROW * level
+        usual = level * _smallest_of(d, m)
+        return smallest < _MUCH_LESS * usual and smallest + most + sd < _ALIKE * usual
+
+
+def _smallest_of(d: int, m: int | None) -> float:
+    """The smallest of d eigenvalues over their mean, in coordinates that whiten m rows of the same law.
+
+    By the law of Marchenko and Pastur; as of six rows for each column, where their number is not known.
+    """
+    share = 1 / 6 if m is None else min(d / m, 0.99)
+    return (1 - share) / (1 + math.sqrt(share)) ** 2
 
 
 def shrink_second_moment(

@@ -27,6 +27,7 @@ from dpstats.frame import Design, PublicMoments, design_products
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session, clamp_to_safe_range
+from dpstats.numerics.matrices import Curvature
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.rows import LeastSquares
@@ -34,6 +35,8 @@ from dpstats.score_rounds.whitening import Whitened, whiten
 
 _TELLING, _SAME = 8, 1e-10
 """Public rows that tell a scale, and the relative variance from which a column differs in them."""
+_AMPLE = 2.5
+"""Times `least_budget`, from which a fit without public rows is about as good as one with others."""
 _FEW = 4
 """Public rows for a column, fewer than which hardly tell its coordinates."""
 _ENOUGH = 1.6
@@ -78,6 +81,16 @@ def least_budget(d: int) -> float:
     [157, 324, 732, 1889]
     """
     return float(20 * d**1.5 + 100)
+
+
+def elsewhere(curvature: Curvature, design: Design, n: int, mu: float, m: int | None) -> bool:
+    """Whether private rows hardly vary in a direction in which m public ones do: these are no guide.
+
+    Levels that few public rows have may be rarer by chance, and where the total hardly suffices for a
+    fit without public rows these are kept: then no doubt may be left.
+    """
+    levels = any(factor.fields.coding is not None for factor in design.factors.values())
+    return curvature.narrow(m, surely=levels or n * mu < _AMPLE * least_budget(len(design.terms)))
 
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:

@@ -65,6 +65,15 @@ FAR_FROM_PUBLIC = (
     "units, or another population. The public rows were left out, and what they would have told was "
     "found in the private ones, as without public rows.",
 )
+_LEARNT = (
+    "What bs(), poly() or scale() in the formula have learnt is still of the public rows: predictions "
+    "are off where private rows lie outside these. Without public=, limits= says where they lie.",
+)
+
+
+def left_out_note(design: Design) -> tuple[str, ...]:
+    """Said where public rows were no guide, and of what of them remains."""
+    return FAR_FROM_PUBLIC + (_LEARNT if design.states else ())
 
 
 def coordinates_note(after: float | None) -> tuple[str, ...]:

@@ -642,3 +642,51 @@ def test_rows_far_out_each_in_its_place_are_noticed_by_how_many_were_cut() -> No
             noted[some] += any("seeded" not in note for note in found.notes)
     assert noted[True] >= 2
     assert noted[False] <= 4
+
+
+@pytest.mark.parametrize("times", [10.0, 100.0])
+@pytest.mark.parametrize("family", ["linear", "binomial", "poisson"])
+def test_a_centred_column_in_smaller_units_is_not_shrunk_to_nothing(
+    family: str, times: float
+) -> None:
+    """As of returns against per cent: it is not seen in lengths of rows, and public geometry hid it.
+
+    Its slope was a hundredth of the truth with as small an error, without a note, in a third of the
+    fits. Of 80 slopes now the farthest was 3.1 printed errors off; a false alarm is one beyond seven.
+    """
+    for seed in range(3):
+        rng = np.random.default_rng(10_000 + seed)
+        rows = pd.DataFrame(rng.normal(size=(3200, 3)), columns=list("abc"))
+        eta = 0.2 + 0.5 * rows.a - 0.4 * rows.b + 0.3 * rows.c
+        rows["y"] = {
+            "linear": lambda eta=eta, rng=rng: eta + rng.normal(size=3200),
+            "binomial": lambda eta=eta, rng=rng: (rng.random(3200) < 1 / (1 + np.exp(-eta))) * 1.0,
+            "poisson": lambda eta=eta, rng=rng: rng.poisson(np.exp(eta)) * 1.0,
+        }[family]()
+        public, private = rows[:200].assign(a=times * rows.a[:200]), rows[200:]
+        call: dict[str, Any] = {"public": public, "mu": 1, "seed": seed}
+        if family == "linear":
+            fit: Any = dp_lm("y ~ a + b + c", private, **call)
+        else:
+            fit = dp_glm("y ~ a + b + c", private, family=family, **call)
+        assert any("were left out" in note for note in fit.notes)
+        assert (np.abs(fit.coef()[1:] - [0.5, -0.4, 0.3]) < 7 * fit.se()[1:]).all()
+        assert (fit.se() < 0.15).all()
+
+
+@pytest.mark.parametrize("times", [0.8, 0.7])
+def test_public_rows_that_vary_a_little_less_do_not_unsettle_a_fit(times: float) -> None:
+    """They have less information than private ones at every anchor: it has not fallen on the way.
+
+    A third to nine tenths of these fits had no errors, more of them with a larger budget.
+    """
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows = pd.DataFrame(rng.normal(size=(8200, 4)), columns=list("abcd"))
+        eta = 0.2 + 0.5 * rows.a - 0.4 * rows.b + 0.3 * rows.c
+        rows["k"] = rng.poisson(np.exp(eta))
+        public, private = rows[:200].copy(), rows[200:]
+        public[list("abcd")] *= times
+        fit = dp_glm("k ~ a + b + c + d", private, family="poisson", public=public, mu=1, seed=seed)
+        assert np.isfinite(fit.se()).all()
+        assert not any("not settled" in note for note in fit.notes)

@@ -42,7 +42,7 @@ from dpstats.score_rounds.estimate import (
     without_columns,
     without_errors,
 )
-from dpstats.score_rounds.first_look import few_rows_note, least_budget
+from dpstats.score_rounds.first_look import elsewhere, few_rows_note, least_budget
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -120,24 +120,25 @@ def anchored_if_near(
 ) -> GlmFit | None:
     """`anchored`; None where rows lie too far from public ones for these to guide rounds.
 
-    As where one of them has other units. Lengths of rows tell it, but for those of persons, and of rows
-    with weights or rates; and a first round that sees nothing in a direction where public rows vary.
+    As where one of them has other units. Lengths of rows tell it, and a first round that sees nothing in
+    a direction where public rows vary; not those of persons, who need public rows.
     """
     session.require(_LEAST)
     n, d, mu, seen = session.n, len(design.terms), session.total.mu, None
     if session.by_person or n * mu < least_budget(d) or not session.allows(_LEAST * _LEFT):
         return anchored(session, family, start, ridge, iterations, design, errors)
-    plain = design.weights is None and (family.binary or not design.offsets)
-    if plain and 0 < family.information(0.0) < math.inf:
+    expected = start.information_lengths(family)
+    comparable = start.rows is not None or not (design.weights or design.offsets)
+    if comparable and expected is not None:
         seen = _row_lengths(session, family, start)
         start = replace(start, spent=start.spent + ROW_LENGTHS)
-        if seen.elsewhere(start.reach.lengths(), start.m, d, mu):
+        if seen.elsewhere(expected, start.m, d, mu):
             return None
     rounds = _rounds(session, family, start, ridge, iterations, design, errors, seen)
     made = rounds.one_round()
     if made is None:
         assert rounds.curvature is not None
-        if rounds.curvature.narrow:
+        if elsewhere(rounds.curvature, design, n, mu, start.m):
             return None
         made = rounds.run()
     return _finished(rounds, made, ridge, design)

@@ -51,13 +51,14 @@ class RowsSeen:
     def elsewhere(self, public: Floats, m: int | None, d: int, mu: float) -> bool:
         """Whether most rows lie too far from public ones of these lengths for these to guide rounds.
 
-        Few public rows, m of d columns, make others longer by themselves.
+        Few public rows, m of d columns, make others longer by themselves. Lengths are those that were
+        counted: of information rows at coefficients of zero.
         """
         middle = self.counts.quantile(0.5)
         if middle is None:
             return False
         longer = 1.0 if m is None else m / max(m - d - 1, 1)
-        size = self.unit * math.sqrt(float(np.mean(public**2)) / d)
+        size = math.sqrt(float(np.mean(public**2)) / d)
         share = share_of_moments(self.n, d, mu)
         return far_off(middle / size, d * longer, self.n, mu * math.sqrt(share))
 

@@ -26,7 +26,7 @@ from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.estimate import Estimate, not_private, without_columns
 from dpstats.score_rounds.first_look import first_look
-from dpstats.score_rounds.notes import FAR_FROM_PUBLIC
+from dpstats.score_rounds.notes import left_out_note
 from dpstats.score_rounds.releases import ScoreSession
 
 _PAPERS_STEPS = 5
@@ -146,7 +146,7 @@ class GlmTaskForN:
             if guided is not None:
                 return guided, session
             fit, session = alone(replace(task, moments=None), rows, total, noise, session)
-            return replace(fit, notes=(*FAR_FROM_PUBLIC, *fit.notes)), session
+            return replace(fit, notes=(*left_out_note(task.design), *fit.notes)), session
         assert task.moments is not None
         assert self.limits is not None
         radius = math.sqrt(rows.d * self.log_factor)

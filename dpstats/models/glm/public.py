@@ -113,6 +113,16 @@ class StartingPoint:
             longer=longer,
         )
 
+    def information_lengths(self, family: Family) -> Floats | None:
+        """How long public information rows are at coefficients of zero; None if no number tells."""
+        if self.rows is None:
+            level = family.information(0.0)
+            lengths = math.sqrt(max(level, 0.0)) * self.reach.lengths()
+        else:
+            h = self.rows.working(family, np.zeros(self.rows.x.shape[1]))[1]
+            lengths = np.linalg.norm(self.rows.x @ self.whitening.back, axis=1) * np.sqrt(h)
+        return lengths if np.isfinite(lengths).all() and lengths.any() else None
+
     @property
     def m(self) -> int | None:
         """Number of public rows; None where they were not given as rows."""

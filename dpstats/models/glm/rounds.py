@@ -242,9 +242,17 @@ class GlmRounds(ScoreRounds[GlmStep]):
         if start.hidden is not None or self.persons is not None:
             return False
         z = start.rows.x @ self.coordinates.back
-        weight = start.rows.working(self.family, self.coordinates.back @ at)[1]
-        each = weight * np.sum(z * np.linalg.solve(self.curvature.used, z.T).T, axis=1) / z.shape[1]
-        return float(each.mean() + each.std() / math.sqrt(len(each))) < _FLATTER
+        size = np.sum(z * np.linalg.solve(self.curvature.used, z.T).T, axis=1) / z.shape[1]
+        # public rows that are shorter than private ones have less at every anchor
+        before = [self._weights(one.step.anchor) @ size for one in self.steps]
+        usual = min(max(before) / len(size), 1.0) if before else 1.0
+        each = self._weights(at) * size
+        return float(each.mean() + each.std() / math.sqrt(len(each))) < _FLATTER * usual
+
+    def _weights(self, at: Floats) -> Floats:
+        """Curvature of each public row at coefficients."""
+        assert self.start.rows is not None
+        return self.start.rows.working(self.family, self.coordinates.back @ at)[1]
 
     def _shown(self) -> Tail | None:
         """How long public rows are, or else private ones, where no score is longer than its row."""

@@ -48,14 +48,14 @@ from dpstats.score_rounds.estimate import (
     without_columns,
     without_errors,
 )
-from dpstats.score_rounds.first_look import few_rows_note, first_look
+from dpstats.score_rounds.first_look import elsewhere, few_rows_note, first_look
 from dpstats.score_rounds.notes import (
-    FAR_FROM_PUBLIC,
     TOO_LITTLE,
     allowance_line,
     coordinates_note,
     hidden_note,
     leaning_line,
+    left_out_note,
     more_cut_note,
     out_of_sight,
     outside_note,
@@ -153,7 +153,7 @@ def fit_rows(
         if guided is not None:
             return guided, session
     fit, session = alone(replace(task, moments=None), rows, total, noise, session)
-    return replace(fit, notes=(*FAR_FROM_PUBLIC, *fit.notes)), session
+    return replace(fit, notes=(*left_out_note(task.design), *fit.notes)), session
 
 
 def anchored_if_near(
@@ -171,7 +171,9 @@ def anchored_if_near(
     if first is None:
         return None
     ready = prepared(session, moments, seen, plan, first)
-    if ready.curvature.narrow and may_go_alone(session, moments):
+    n, mu = session.n, session.total.mu
+    unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m)
+    if unlike and may_go_alone(session, moments):
         return None
     return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
 
