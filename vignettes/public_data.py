@@ -321,9 +321,10 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 #   guide, as in another unit, the fit goes on as without public rows, and says so. Where noise is as large as the
 #   information it says that, and gives no standard errors.
 #
-# Standard errors grow with the error, and so stay honest for samples that are somewhat off. Do not
+# Standard errors grow with the error, and so stay honest for samples that are somewhat off, or are
+# those of a fit without public rows where these are left out. Do not
 # rely on them at the far end: where some runs give none, the others are a selection, and may say too
-# little. So look at *condition after* first, and where it is beyond 10 take another public sample,
+# little, as with few rows and a column that is five times as wide in the sample. So look at *condition after* first, and where it is beyond 10 take another public sample,
 # whatever the stars show. A sample should have the spread of the private rows in every column, and
 # their units.
 

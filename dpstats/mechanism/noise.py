@@ -91,14 +91,9 @@ class Noise(Protocol):
 
 def check_sd(sd: float) -> float:
     """Refuse a noise scale for which the statements of this module would not hold."""
-    if not sd_allowed(sd):
+    if not SMALLEST_SD <= sd <= LARGEST_SD:
         raise PrivacyError(f"{_BEYOND} mu (or rho, or epsilon).")
     return sd
-
-
-def sd_allowed(sd: float) -> bool:
-    """Whether the statements of this module hold for a noise scale."""
-    return SMALLEST_SD <= sd <= LARGEST_SD
 
 
 def _check_scale(scale: float) -> float:

@@ -8,9 +8,10 @@ from typing import Any
 
 from dpstats.accounting.privacy import Cost, Privacy
 from dpstats.arrays import Floats
+from dpstats.errors import PrivacyError
 from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.lattice import ExactMatrix, Grid
-from dpstats.mechanism.noise import Noise, check_sd, sd_allowed
+from dpstats.mechanism.noise import Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
@@ -68,14 +69,12 @@ def _safe(bound: float | None) -> float | None:
 
 
 def require_share(grid: Grid, mu: float, share: float) -> None:
-    """Refuse a total ``mu`` of which so small a share could not be released."""
-    check_sd(_largest_noise(grid, mu, share))
+    """Refuse a total ``mu`` of which so small a share could not be released.
 
-
-def _largest_noise(grid: Grid, mu: float, share: float) -> float:
-    """No total of a round is larger in its own steps than steps^2 or 2 fine."""
+    No total of a round is larger in its own steps than steps^2 or 2 fine.
+    """
     largest = max(math.sqrt(2) * grid.steps**2, 2.0 * grid.fine)
-    return largest / (mu * math.sqrt(share))
+    check_sd(largest / (mu * math.sqrt(share)))
 
 
 class ScoreSession(Session[ScoreRows]):
@@ -172,7 +171,11 @@ class ScoreSession(Session[ScoreRows]):
 
     def allows(self, share: float) -> bool:
         """Whether so small a share could be released."""
-        return sd_allowed(_largest_noise(self._rows.grid, self.total.mu, share))
+        try:
+            self.require(share)
+        except PrivacyError:
+            return False
+        return True
 
     def whiten(
         self, whitening: Floats, shift: Floats, residual: float = 0.0
