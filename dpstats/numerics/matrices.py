@@ -243,6 +243,11 @@ class Curvature:
         lost = hidden and (not self.known or most < _NARROW * level)
         return self.positive_definite and self.smallest > 0 and not lost
 
+    @property
+    def narrowest(self) -> Floats:
+        """The direction in which least was released."""
+        return np.asarray(np.linalg.eigh(self.released)[1][:, 0])
+
     def narrow(self, m: int | None, *, surely: bool = False) -> bool:
         """Whether rows surely vary far less in some direction than m public rows have it.
 

@@ -83,14 +83,17 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
-def elsewhere(curvature: Curvature, design: Design, n: int, mu: float, m: int | None) -> bool:
+def elsewhere(
+    curvature: Curvature, design: Design, n: int, mu: float, m: int | None, *, few: bool
+) -> bool:
     """Whether private rows hardly vary in a direction in which m public ones do: these are no guide.
 
-    Levels that few public rows have may be rarer by chance, and where the total hardly suffices for a
-    fit without public rows these are kept: then no doubt may be left.
+    Levels and marks that ``few`` public rows have may be rarer by chance, and where the total hardly
+    suffices for a fit without public rows these are kept: then no doubt may be left.
     """
     levels = any(factor.fields.coding is not None for factor in design.factors.values())
-    return curvature.narrow(m, surely=levels or n * mu < _AMPLE * least_budget(len(design.terms)))
+    scarce = n * mu < _AMPLE * least_budget(len(design.terms))
+    return curvature.narrow(m, surely=levels or few or scarce)
 
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:

@@ -138,7 +138,8 @@ def anchored_if_near(
     made = rounds.one_round()
     if made is None:
         assert rounds.curvature is not None
-        if elsewhere(rounds.curvature, design, n, mu, start.m):
+        few = start.few_along(rounds.curvature.narrowest)
+        if elsewhere(rounds.curvature, design, n, mu, start.m, few=few):
             return None
         made = rounds.run()
     return _finished(rounds, made, ridge, design)

@@ -29,6 +29,8 @@ from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.tails import Tail, tail_of
 from dpstats.score_rounds.whitening import Whitened
 
+_FEW_MANY = 8.0
+"""Kurtosis from which few rows are most of a variance: of normal rows it is 3, of a tenth of marks 8."""
 _NOTHING = 1e-6
 """Second moment of a column in which no row differs."""
 
@@ -122,6 +124,13 @@ class StartingPoint:
             h = self.rows.working(family, np.zeros(self.rows.x.shape[1]))[1]
             lengths = np.linalg.norm(self.rows.x @ self.whitening.back, axis=1) * np.sqrt(h)
         return lengths if np.isfinite(lengths).all() and lengths.any() else None
+
+    def few_along(self, direction: Floats) -> bool:
+        """Whether few of the public rows are most of what these vary by along a direction of z."""
+        if self.rows is None:
+            return False
+        squares = (self.rows.x @ self.whitening.back @ direction) ** 2 * self.rows.weight
+        return bool((squares**2).mean() > _FEW_MANY * squares.mean() ** 2)
 
     @property
     def m(self) -> int | None:

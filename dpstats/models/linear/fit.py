@@ -27,6 +27,7 @@ from dpstats.models.linear.estimate import (
 from dpstats.models.linear.papers import pmt, ssp
 from dpstats.models.linear.prepare import (
     Prepared,
+    has_rare_marks,
     lengths_by_public,
     may_go_alone,
     planned,
@@ -172,7 +173,8 @@ def anchored_if_near(
         return None
     ready = prepared(session, moments, seen, plan, first)
     n, mu = session.n, session.total.mu
-    unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m)
+    few = has_rare_marks(moments)
+    unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
     if unlike and may_go_alone(session, moments):
         return None
     return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)

@@ -29,6 +29,8 @@ from dpstats.score_rounds.whitening import (
     whitened_moments,
 )
 
+_RARE = 0.2
+"""Share of ones, below which a mark may be rarer in private rows by chance."""
 _SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
 steps are too long by as much, and beyond a half they lead nowhere."""
@@ -172,6 +174,15 @@ def lengths_by_public(
 def may_go_alone(session: ScoreSession, moments: PublicMoments) -> bool:
     """Whether the total suffices for rows without public ones."""
     return session.n * session.total.mu >= least_budget(len(moments.terms))
+
+
+def has_rare_marks(moments: PublicMoments) -> bool:
+    """Whether a column of zeros and ones has few ones, as moments beside a constant tell."""
+    constant, square = moments.design.constant, np.diag(moments.gram)
+    if constant is None:
+        return False
+    mean = moments.gram[constant]
+    return bool(((np.abs(square - mean) < 1e-9 * square) & (mean < _RARE * square[constant])).any())
 
 
 def prepared(
