@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.numerics.matrices import Curvature
+from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.report.bound import Bound, Premise
 
 SUB_GAUSSIAN = Premise("rows sub-Gaussian, public and private of one law", None)
@@ -209,7 +209,7 @@ def simulated_distance(
     """
     rng = np.random.default_rng(20240501)
     d = len(system.move)
-    inverse = np.linalg.inv(system.used + system.penalty)
+    inverse = with_inverse(system.used + system.penalty)[1]
     off = system.moments_sd / (math.sqrt(2) if system.isometric else 1.0)
     upper = np.triu(rng.normal(size=(draws, d, d)), 1) * off
     noise = upper + upper.transpose(0, 2, 1)

@@ -328,7 +328,7 @@ def in_user_units(
     moments / filled of n * filled rows.
     """
     back, root = whitening.back, whitening.root
-    inverse = np.linalg.inv(hessian)
+    hessian, inverse = with_inverse(hessian)
     spread = np.nan if dispersion is None else dispersion
     straight = _unbent(hessian, moments_sd)
     outside = back @ straight @ inverse

@@ -12,7 +12,7 @@ from scipy import special
 from dpstats.arrays import Floats
 from dpstats.models.linear.planning import LinearPlan
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import Curvature
+from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
     Seen,
@@ -120,7 +120,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """All steps, in coefficients of the last one."""
         *others, last = (one.step for one in self.steps)
         if self.lean is not None:
-            turn, inverse = self.lean.turn, np.linalg.inv(self.curvature.used + self.penalty)
+            turn = self.lean.turn
+            _, inverse = with_inverse(self.curvature.used + self.penalty)
             others = [step.turned(turn, inverse) for step in others]
         return [*others, last]
 
