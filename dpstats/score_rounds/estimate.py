@@ -370,6 +370,12 @@ def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -
     )
 
 
+def without_hidden(estimate: Estimate, back: Floats, curvature: Curvature) -> Estimate:
+    """Without the errors of coefficients that lean on hidden directions; of all if none can be named."""
+    hidden = leaning(back, curvature)
+    return without_errors(estimate, hidden if hidden.any() else None)
+
+
 def where_given(values: Floats, estimate: Estimate) -> Floats:
     """Values of coefficients, NaN for those without an error."""
     given = np.isfinite(np.diag(estimate.sampling))

@@ -41,6 +41,7 @@ from dpstats.score_rounds.estimate import (
     where_given,
     without_columns,
     without_errors,
+    without_hidden,
 )
 from dpstats.score_rounds.first_look import elsewhere, few_rows_note, least_budget
 from dpstats.score_rounds.notes import (
@@ -50,6 +51,7 @@ from dpstats.score_rounds.notes import (
     hidden_note,
     leaning_line,
     outside_note,
+    ridge_note,
     unseen_line,
     unseen_note,
     unused_note,
@@ -290,10 +292,17 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
     hidden = start.hidden
     if not start.enough:
         estimate = without_columns(estimate)
-    elif apart or not curvature.resolved or unsettled:
+    elif apart or unsettled:
         estimate = without_errors(estimate)
-    elif hidden is not None:
-        estimate = without_columns(without_errors(estimate, hidden), start.nothing)
+    else:
+        if not curvature.resolved:
+            estimate = without_hidden(estimate, rounds.coordinates.back, curvature)
+        if hidden is not None:
+            estimate = without_columns(without_errors(estimate, hidden), start.nothing)
+    unknown = np.isnan(np.diag(estimate.sampling))
+    partly = bool(unknown.any() and not unknown.all()) and not curvature.resolved
+    if hidden is not None and not partly:
+        unknown = hidden
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
@@ -338,8 +347,8 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
             _IMPOSSIBLE,
             None if family.linear else family.domain,
         )
-        + (() if hidden is None else hidden_note(terms, hidden, start.nothing))
-        + step_notes(curvature, unsettled, ridge)
+        + (hidden_note(terms, unknown, start.nothing) if partly or hidden is not None else ())
+        + (ridge_note(ridge) if partly else step_notes(curvature, unsettled, ridge))
         + (SEPARATED if apart else unbounded_note(design, estimate, design_moments, family, alone))
         + (stray_note(rounds.stray, rounds.unseen, n) if start.rows is not None else ())
         + outside_note(design, summary, 1 - cut.slope + rounds.longer)

@@ -48,6 +48,7 @@ from dpstats.score_rounds.estimate import (
     where_given,
     without_columns,
     without_errors,
+    without_hidden,
 )
 from dpstats.score_rounds.first_look import elsewhere, few_rows_note, first_look
 from dpstats.score_rounds.notes import (
@@ -237,10 +238,10 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     elif not ready.arrived:
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
-        estimate = without_errors(estimate)
+        estimate = without_hidden(estimate, ready.at.whitening.back, ready.curvature)
     given = solved.moved.of(lambda values: where_given(values, estimate))
-    system, leaning = solved.system, solved.leaning
-    fit = reported(ready, rounds, made, estimate, system, (terms, given), ridge, leaning)
+    system = solved.system
+    fit = reported(ready, rounds, made, estimate, system, (terms, given), ridge, solved.leaning)
     if not lost:
         return fit
     design, alone = ready.design, not ready.arrived
@@ -307,14 +308,17 @@ def reported(
         *leaning_line(terms, leaning, estimate),
         *unseen_line(rounds.noise_sd, rounds.session.persons),
     )
+    unknown = np.isnan(np.diag(estimate.sampling))
     if ready.arrived:
         session = rounds.session
         columns = len(ready.design.terms)
         notes = few_rows_note(session.n, columns, session.total.mu, session.persons)
-        notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
+        if unknown.any() and not unknown.all():
+            notes += hidden_note(terms, unknown, None) + ridge_note(ridge)
+        else:
+            notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
         notes += coordinates_note(ready.lines[1].value if curvature.resolved else None)
     else:
-        unknown = np.isnan(np.diag(estimate.sampling))
         notes = hidden_note(ready.design.terms, unknown, ready.nothing)
         notes += ridge_note(ridge)
     notes += unused_note(summary, ready.design, rounds.session.persons, not ready.arrived)
