@@ -370,10 +370,17 @@ def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -
     )
 
 
-def without_hidden(estimate: Estimate, back: Floats, curvature: Curvature) -> Estimate:
-    """Without the errors of coefficients that lean on hidden directions; of all if none can be named."""
+def without_hidden(
+    estimate: Estimate, back: Floats, curvature: Curvature, levels: NDArray[np.bool_]
+) -> Estimate:
+    """Without the errors of coefficients that lean on hidden directions, where all are of ``levels``.
+
+    These are hidden as few rows have them, who matter little to others. A column that noise hides since
+    it is in other units than public rows may matter to all coefficients: then none has an error.
+    """
     hidden = leaning(back, curvature)
-    return without_errors(estimate, hidden if hidden.any() else None)
+    few = hidden.any() and not (hidden & ~levels).any()
+    return without_errors(estimate, hidden if few else None)
 
 
 def where_given(values: Floats, estimate: Estimate) -> Floats:

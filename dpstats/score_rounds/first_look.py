@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
@@ -83,6 +84,14 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
+def of_levels(design: Design) -> NDArray[np.bool_]:
+    """Which columns are those of rows of one level: comparisons of levels, and what these multiply."""
+    coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
+    return np.array(
+        [any(text in coded for text, *_ in c.parts) for c in design.program], dtype=np.bool_
+    )
+
+
 def elsewhere(
     curvature: Curvature, design: Design, n: int, mu: float, m: int | None, *, few: bool
 ) -> bool:
@@ -91,7 +100,7 @@ def elsewhere(
     Levels and marks that ``few`` public rows have may be rarer by chance, and where the total hardly
     suffices for a fit without public rows these are kept: then no doubt may be left.
     """
-    levels = any(factor.fields.coding is not None for factor in design.factors.values())
+    levels = bool(of_levels(design).any())
     scarce = n * mu < _AMPLE * least_budget(len(design.terms))
     return curvature.narrow(m, surely=levels or few or scarce)
 

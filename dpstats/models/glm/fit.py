@@ -43,7 +43,7 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import elsewhere, few_rows_note, least_budget
+from dpstats.score_rounds.first_look import elsewhere, few_rows_note, least_budget, of_levels
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -296,7 +296,9 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         estimate = without_errors(estimate)
     else:
         if not curvature.resolved:
-            estimate = without_hidden(estimate, rounds.coordinates.back, curvature)
+            estimate = without_hidden(
+                estimate, rounds.coordinates.back, curvature, of_levels(design)
+            )
         if hidden is not None:
             estimate = without_columns(without_errors(estimate, hidden), start.nothing)
     unknown = np.isnan(np.diag(estimate.sampling))

@@ -50,7 +50,7 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import elsewhere, few_rows_note, first_look
+from dpstats.score_rounds.first_look import elsewhere, few_rows_note, first_look, of_levels
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -238,7 +238,9 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
     elif not ready.arrived:
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
-        estimate = without_hidden(estimate, ready.at.whitening.back, ready.curvature)
+        estimate = without_hidden(
+            estimate, ready.at.whitening.back, ready.curvature, of_levels(ready.design)
+        )
     given = solved.moved.of(lambda values: where_given(values, estimate))
     system = solved.system
     fit = reported(ready, rounds, made, estimate, system, (terms, given), ridge, solved.leaning)
