@@ -201,7 +201,9 @@ PLACES = {
         ("anchored_if_near", "pmt", "ssp"),
     ),
     "dp_glm": Place(
-        "dpstats.models.glm.methods", "ScoreSession", ("anchored", "pmt", "declared_start")
+        "dpstats.models.glm.methods",
+        "ScoreSession",
+        ("anchored", "anchored_if_near", "pmt", "declared_start"),
     ),
     "dp_lm alone": Place(
         "dpstats.models.linear.fit",
