@@ -62,8 +62,9 @@ def test_what_is_predicted_is_delivered(setting: str) -> None:
     """Within 0.8 and 1.25 for every coefficient; the public rows tell them to 3 to 8 %."""
     plan, fit, formula, (public, private), options = SETTINGS[setting]()
     mus = [8, 16] if "method" in options else [0.5, 4]
-    # where noise hides how long their tails are, a plan and a fit see other ones
-    mus = {"counts": [4, 8], "linear": [2, 8]}.get(setting, mus)
+    # where noise hides how long their tails are, a plan and a fit see other ones: of the five rehearsals
+    # of counts at mu = 4 some allow for tails, up to twice as long errors, and others do not
+    mus = {"counts": [8, 16], "linear": [2, 8]}.get(setting, mus)
     found = plan(formula, public, len(private), mus, **options)
     for k, mu in enumerate(mus):
         fits = [
