@@ -156,6 +156,11 @@ def _with_far_rows(eigen: Floats, far: float) -> Floats:
     return found
 
 
+def square_of_others(d: int, m: int | None) -> float:
+    """Mean square length of rows that m others have whitened: few of these make them longer."""
+    return d * (1.0 if m is None else m / max(m - d - 1, 1))
+
+
 def far_off(middle: float | None, square: float, n: int, mu: float) -> bool:
     """Whether most rows lie so far out that noise would hide a direction of their second moments.
 

@@ -18,7 +18,12 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.tails import Tail
-from dpstats.score_rounds.whitening import far_off, share_of_moments, whitened_lengths
+from dpstats.score_rounds.whitening import (
+    far_off,
+    share_of_moments,
+    square_of_others,
+    whitened_lengths,
+)
 
 ROW_LENGTHS = 0.006
 """Share of a histogram of row lengths."""
@@ -57,10 +62,9 @@ class RowsSeen:
         middle = self.counts.quantile(0.5)
         if middle is None:
             return False
-        longer = 1.0 if m is None else m / max(m - d - 1, 1)
         size = math.sqrt(float(np.mean(public**2)) / d)
         share = share_of_moments(self.n, d, mu)
-        return far_off(middle / size, d * longer, self.n, mu * math.sqrt(share))
+        return far_off(middle / size, square_of_others(d, m), self.n, mu * math.sqrt(share))
 
     def longest(self, public: Tail | None, whole: bool) -> Tail:
         """How long rows are: as public ones are, and longer by the ``whole`` tail or what is sure."""

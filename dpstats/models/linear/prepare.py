@@ -25,6 +25,7 @@ from dpstats.score_rounds.tails import Tail
 from dpstats.score_rounds.whitening import (
     RowLengths,
     far_off,
+    square_of_others,
     whitened_lengths,
     whitened_moments,
 )
@@ -164,10 +165,8 @@ def lengths_by_public(
     """
     (share, gram), d, m = plan.stages[0], len(moments.terms), moments.m
     lengths = whitened_lengths(session, share, np.zeros(d))
-    n, mu = session.n, session.total.mu
-    longer = 1.0 if m is None else m / max(m - d - 1, 1)
-    middle = lengths.counts.quantile(0.5)
-    away = far_off(middle, d * longer, n, mu * math.sqrt(gram))
+    n, mu, middle = session.n, session.total.mu, lengths.counts.quantile(0.5)
+    away = far_off(middle, square_of_others(d, m), n, mu * math.sqrt(gram))
     return None if away and may_go_alone(session, moments) else lengths
 
 
