@@ -288,13 +288,16 @@ def more_cut_note(rest: RowSummary, foreseen: float, formula: str = "") -> tuple
     )
 
 
-def outside_note(design: Design, rest: RowSummary, expected: float) -> tuple[str, ...]:
-    """Where more rows count as cut than their scores explain, as those outside limits do.
+def outside_note(
+    design: Design, cut: tuple[float, float], expected: float, least: float = _OVERWEIGHT
+) -> tuple[str, ...]:
+    """Where more rows count as cut than their lengths explain, as those outside limits do.
 
-    ``expected`` is the share of rows that cuts at released lengths let expect.
+    ``cut`` is the share of cut rows, and its noise; ``expected``, the share that cuts at released
+    lengths let expect. Said of a ``least`` share or more.
     """
-    unexplained, bound = rest.cut_share - expected, design.weight_bound
-    if not (bound or design.boxes) or unexplained - 3 * rest.share_sd < _OVERWEIGHT:
+    unexplained, bound = cut[0] - expected, design.weight_bound
+    if not (bound or design.boxes) or unexplained - 3 * cut[1] < least:
         return ()
     share = 100 * min(unexplained, 0.99)
     if design.boxes:

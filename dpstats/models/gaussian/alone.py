@@ -35,6 +35,8 @@ from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
     fit_of_noise,
+    outside_limits,
+    outside_line,
     plan_call,
     refined_gaussian,
     unused_notes,
@@ -100,8 +102,10 @@ class FoundColumns:
 
     Attributes
     ----------
-    every, terms : tuples of str
-        All columns, and those that were found.
+    design : Design
+        Of all columns; its first is the constant.
+    terms : tuple of str
+        The columns that were found.
     columns : tuple of int
         Of the design: those that were found.
     origin, units : (d,) arrays
@@ -112,13 +116,18 @@ class FoundColumns:
         Public rows.
     """
 
-    every: tuple[str, ...]
+    design: Design
     terms: tuple[str, ...]
     columns: tuple[int, ...]
     origin: Floats
     units: Floats
     marks: Marks | None = None
     m: int = 0
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All columns."""
+        return self.design.terms[1:]
 
 
 def written(columns: str | Sequence[str], limits: Mapping[str, Any] | None) -> str:
@@ -236,7 +245,7 @@ def find_columns(
     if marked.size:
         points = np.diag(1 / units[at])[marked]
         marks = Marks(tuple(int(k) for k in marked), points, few[at][marked])
-    return FoundColumns(wanted.terms, terms, kept, origin[at], units[at], marks)
+    return FoundColumns(wanted.design, terms, kept, origin[at], units[at], marks)
 
 
 def covariance_of(known: FixedCovariance, found: FoundColumns) -> FixedCovariance:
@@ -249,7 +258,7 @@ def planned_start(wanted: ColumnsToFind) -> FoundColumns:
     """What a plan may take for granted before the search."""
     d = len(wanted.terms)
     every = tuple(range(1, d + 1))
-    return FoundColumns(wanted.terms, wanted.terms, every, np.zeros(d), np.ones(d))
+    return FoundColumns(wanted.design, wanted.terms, every, np.zeros(d), np.ones(d))
 
 
 # -- a mean -----------------------------------------------------------------------------------------
@@ -307,11 +316,12 @@ def mean_alone(
         diagnostics=(
             Diagnostic("rounds", made, None, "of whitening before the mean"),
             *rows_of_mean(released, n),
+            *outside_line(released.cut),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
             own.allowance(released),
             *unseen_line(own.counts_sd),
         ),
-        notes=own.notes + unused,
+        notes=own.notes + unused + outside_limits(found.design, released.cut),
     )
 
 

@@ -361,7 +361,14 @@ def _mean_of_private_rows(
     with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
         found = find_columns(columns, wanted, None if known is None else known.units)
     with CellSession(
-        rows, found.origin, found.units, total, noise, columns=found.columns, after=columns
+        rows,
+        found.origin,
+        found.units,
+        total,
+        noise,
+        columns=found.columns,
+        after=columns,
+        limited=bool(wanted.design.boxes),
     ) as session:
         fit = mean_alone(session, found, known)
     return _alone(charged, wanted, method, fit, found, session)
@@ -393,7 +400,14 @@ def _gaussian_of_private_rows(
     with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
         found = find_columns(columns, wanted)
     with CellSession(
-        rows, found.origin, found.units, total, noise, columns=found.columns, after=columns
+        rows,
+        found.origin,
+        found.units,
+        total,
+        noise,
+        columns=found.columns,
+        after=columns,
+        limited=bool(wanted.design.boxes),
     ) as session:
         fit = mvnorm_alone(session, found, cond, eta)
     return _alone(charged, wanted, method, fit, found, session, plan.warnings)

@@ -14,6 +14,7 @@ from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
+from dpstats.frame import Design
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds, judged
 from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.marks import Marks
@@ -35,7 +36,7 @@ from dpstats.models.gaussian.public_range import (
     papers_range,
     public_range,
 )
-from dpstats.models.gaussian.releases import CellSession, require_room
+from dpstats.models.gaussian.releases import CellSession, CutRows, require_room
 from dpstats.models.gaussian.rounds import (
     Rounds,
     Schedule,
@@ -45,10 +46,10 @@ from dpstats.models.gaussian.rounds import (
 )
 from dpstats.numerics.matrices import Whitening
 from dpstats.report.bound import Bound
-from dpstats.report.diagnostics import row_diagnostics
+from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
-from dpstats.score_rounds.notes import out_of_sight, unseen_line
+from dpstats.score_rounds.notes import out_of_sight, outside_note, unseen_line
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
@@ -60,8 +61,9 @@ _LITTLE = 0.3
 """Part of a column's public variance that a cut leaves, below which it is another column."""
 _FEW = 0.2
 """Share of public rows beyond a cut that may be those of rare marks."""
+_OUTSIDE = 0.002
 _UNUSED = 0.01
-"""Share of the rows that a note is about."""
+"""Shares of the rows that notes are about."""
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
     "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
@@ -89,6 +91,9 @@ class StartingPoint(Protocol):
 
     ``m`` public rows are behind them; 0: they were released.
     """
+
+    @property
+    def design(self) -> Design: ...
 
     @property
     def terms(self) -> tuple[str, ...]: ...
@@ -405,10 +410,11 @@ def _fit(
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
-            rounds.cut,
+            rounds.cut[:2],
             (empty, moments.count_sd / session.n),
             "share that was cut in the last release",
         ),
+        *outside_line(rounds.cut),
         Diagnostic("radius", rounds.radii[0], None, "where rows were cut, in whitened units"),
         Diagnostic(
             "smallest eigenvalue",
@@ -433,7 +439,7 @@ def _fit(
         notes += (TAILS_OUT_OF_SIGHT,)
     if call.noise.rho is None:
         notes += (PURE_MEANS if moments.lowered else PURE_TAILS,)
-    notes += unused
+    notes += unused + outside_limits(points.design, rounds.cut)
     if not moments.resolved:
         gamma = ", or allow for another population with gamma= (few public rows: cond=)"
         notes += (
@@ -478,3 +484,18 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
         f"About {in_prose(100 * empty)} % of the private rows were not used: missing values{anywhere}, "
         f"or {unknown}.",
     )
+
+
+def outside_line(cut: CutRows | None) -> tuple[Diagnostic, ...]:
+    """The share of rows outside declared limits, where there are limits."""
+    if cut is None or cut.outside is None:
+        return ()
+    where = "share with values that were cut to declared limits"
+    return (Diagnostic("rows outside limits", as_share(cut.outside), cut.sd, where),)
+
+
+def outside_limits(design: Design, cut: CutRows | None) -> tuple[str, ...]:
+    """Where surely some rows lie outside declared limits: what is told is of the cut values."""
+    if cut is None or cut.outside is None:
+        return ()
+    return outside_note(design, (cut.outside, cut.sd), 0.0, _OUTSIDE)

@@ -11,6 +11,7 @@ from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.moments import Cell, Moments, mean_allowance
+from dpstats.models.gaussian.releases import CutRows
 from dpstats.models.gaussian.rounds import MeanCut
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.report.released import Diagnostic
@@ -44,7 +45,7 @@ class ReleasedMean:
     n: float
     count: float
     count_sd: float
-    cut: tuple[float, float] | None
+    cut: CutRows | None
 
 
 def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> float:

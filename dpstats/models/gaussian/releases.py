@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,14 @@ class VectorSum:
     count_sd: float
 
 
+class CutRows(NamedTuple):
+    """Released shares of the rows that were cut at a radius, and of those outside declared limits."""
+
+    share: float
+    sd: float
+    outside: float | None = None
+
+
 def require_room(
     total: Cost, n: int, d: int, cells: int, shares: Sequence[float], *, moments: bool = True
 ) -> None:
@@ -95,6 +103,8 @@ class CellSession(Session[CellRows]):
         The columns of the source that x are; by default all but the first.
     after : Session, optional
         An earlier session of the call, whose total this one goes on with.
+    limited : bool
+        Whether limits are declared, beyond which numbers were cut.
     """
 
     _rows_are: type[CellRows] = CellRows
@@ -109,8 +119,10 @@ class CellSession(Session[CellRows]):
         *,
         columns: Sequence[int] | None = None,
         after: Session[Any] | None = None,
+        limited: bool = False,
     ) -> None:
         super().__init__(self._rows_are(source, origin, units, columns), total, noise, after)
+        self._limited = limited
 
     def fast(self, frame: CellCoordinates) -> CellCoordinates:
         """Coordinates near these in which many rows take less time; the same for a small table."""
@@ -165,7 +177,7 @@ class CellSession(Session[CellRows]):
         radii: Sequence[float],
         ratio: float,
         cut_share: float = 0.0,
-    ) -> tuple[AugmentedMoments, tuple[float, float] | None]:
+    ) -> tuple[AugmentedMoments, CutRows | None]:
         """Numbers, sums and second moments of the rows of all cells, in one release.
 
         Parameters
@@ -180,7 +192,7 @@ class CellSession(Session[CellRows]):
         Returns
         -------
         lifted : AugmentedMoments
-        cut : (share, noise sd) or None
+        cut : CutRows or None
 
         Notes
         -----
@@ -210,7 +222,7 @@ class CellSession(Session[CellRows]):
 
     def vector_sum(
         self, share: float, frame: CellCoordinates, radius: float, cut_share: float = 0.0
-    ) -> tuple[VectorSum, tuple[float, float] | None]:
+    ) -> tuple[VectorSum, CutRows | None]:
         """Sum of the rows cut to a radius g, and how many there are, in one release; of one cell.
 
         Sensitivity of (sum, sqrt(3) g count): two rows that count differ by 2 g at most; a row that
@@ -233,9 +245,17 @@ class CellSession(Session[CellRows]):
         )
         return sums, None if count_cost is None else self._cut_share(cut, count_cost)
 
-    def _cut_share(self, cut: Integers, cost: Cost) -> tuple[float, float]:
-        release = self._counts("share of truncated rows", cut, cost, per=self.n)
-        return float(release.value[0]), release.noise_sd
+    def _cut_share(self, cut: Integers, cost: Cost) -> CutRows:
+        """Of rows outside limits, where there are limits, and of others that were cut by length.
+
+        A row is in one of the two counts at most: a replaced row moves two of them by one.
+        """
+        if not self._limited:
+            release = self._counts("share of truncated rows", cut[-1:], cost, per=self.n)
+            return CutRows(float(release.value[0]), release.noise_sd)
+        named = "shares of rows outside limits and of truncated ones"
+        release = self._counts(named, cut, cost, per=self.n)
+        return CutRows(float(release.value[1]), release.noise_sd, float(release.value[0]))
 
 
 def augmented(release: Release, b: float, radii: Sequence[float]) -> AugmentedMoments:
@@ -268,4 +288,10 @@ CLAIMS = (
         "CellSession.vector_sum",
     ),
     Claim("share of truncated rows", COUNTS, "sqrt(2) (l1: 2)", "CellSession.lifted"),
+    Claim(
+        "shares of rows outside limits and of truncated ones",
+        COUNTS,
+        "sqrt(2) (l1: 2)",
+        "CellSession.lifted",
+    ),
 )

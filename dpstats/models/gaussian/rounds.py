@@ -30,7 +30,7 @@ from dpstats.models.gaussian.cuts import (
 from dpstats.models.gaussian.marks import Marks, loss_of_public
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows
 from dpstats.models.gaussian.planning import KEEP_FOR_LAST, MORE_ROUNDS
-from dpstats.models.gaussian.releases import CellSession
+from dpstats.models.gaussian.releases import CellSession, CutRows
 from dpstats.models.gaussian.rows import Partition
 from dpstats.models.gaussian.tail_cuts import SeenTail, seen_tail
 from dpstats.numerics.histogram import LogHistogram
@@ -104,8 +104,7 @@ class Rounds:
         Rounds before the last.
     radii : tuple of float
         Where rows were cut at last, by cell.
-    cut : (share, noise sd)
-        Of truncated rows.
+    cut : CutRows
     counts_sd : float
         Noise of the counts that tails were looked for in; 0 where none were made.
     """
@@ -113,7 +112,7 @@ class Rounds:
     moments: tuple[Moments, ...]
     made: int
     radii: tuple[float, ...]
-    cut: tuple[float, float]
+    cut: CutRows
     counts_sd: float = 0.0
 
 

@@ -136,12 +136,14 @@ class Zones:
 class CellSlab:
     """Raw rows (b, d), which of them count, and their cells in the partition last asked for.
 
+    ``outside`` are rows with numbers beyond declared limits; they count apart from those cut by length.
     ``seen`` are the coordinates of cells whose lengths were counted: rows are cut in the same ones next.
     """
 
     x: Floats
     alive: NDArray[np.bool_]
     cells: Codes
+    outside: NDArray[np.bool_] | None = None
     partition: _Exact | None = None
     seen: dict[int, tuple[CellCoordinates, _Coordinates]] = field(default_factory=dict)
 
@@ -151,7 +153,7 @@ class CellSlab:
 
 @dataclass(frozen=True)
 class LiftedSums:
-    """Exact totals of w~w~' in squared grid steps, (K, d+1, d+1), and the number of cut rows, (1,)."""
+    """Exact totals of w~w~' in squared grid steps, (K, d+1, d+1), and numbers of cut rows, (2,)."""
 
     total: Integers
     cut: Integers
@@ -205,7 +207,8 @@ class CellRows(PrivateRows[CellSlab]):
         self._exact: dict[int, _Exact] = {}
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
-        return block.x[:, self._part], (block.x[:, 0] != 0,)
+        alive = block.x[:, 0] != 0
+        return block.x[:, self._part], (alive,) if block.above is None else (alive, block.above > 0)
 
     def _keep(self, x: Floats, columns: tuple[Any, ...], space: Floats) -> CellSlab:
         measured = np.subtract(x, self._origin, out=space[: self.d, : len(x)].T)
@@ -216,7 +219,8 @@ class CellRows(PrivateRows[CellSlab]):
             alive = alive & (np.abs(measured) <= _FARTHEST).all(axis=1)
         if not alive.all():
             measured[~alive] = 0.0
-        return CellSlab(measured, alive, np.zeros(len(x), dtype=np.intp))
+        outside = columns[1] if len(columns) > 1 else None
+        return CellSlab(measured, alive, np.zeros(len(x), dtype=np.intp), outside)
 
     def _sorted(self, slab: CellSlab, partition: _Exact) -> Codes:
         """The cell of every row, -1 for none; remembered until another partition is asked for."""
@@ -319,7 +323,7 @@ class CellRows(PrivateRows[CellSlab]):
         def work(slab: CellSlab) -> tuple[Whole, Floats]:
             code = self._sorted(slab, exact)
             total = np.zeros(shape, dtype=np.int64)
-            cut = 0.0
+            cut = np.zeros(2)
             for j, frame in enumerate(frames):
                 before = slab.seen.pop(j, None)
                 members = code == j
@@ -333,14 +337,14 @@ class CellRows(PrivateRows[CellSlab]):
                 rows[0] = np.where(np.isfinite(norm), float(lift), 0.0)
                 shortened = cut_to_grid(rows[1:], exponent, norm, radii[j], steps)
                 total[j] = exact_gram(rows, self.grid.rows)
-                cut += float(np.count_nonzero(shortened))
-            return total, np.array([cut])
+                cut += _number_cut(slab, shortened, members)
+            return total, cut
 
-        return LiftedSums(*self._sums(work, shape, (1,)))
+        return LiftedSums(*self._sums(work, shape, (2,)))
 
     @one_pass
     def sums(self, frame: CellCoordinates, radius: float) -> tuple[Integers, Integers, Integers]:
-        """Sum of w in steps of radius/2^36, number of rows that count, number of cut ones: one cell.
+        """Sum of w in steps of radius/2^36, number of rows that count, numbers of cut ones: one cell.
 
         Replacing a row moves the sum by at most two radii, or by one together with the count by one.
         """
@@ -351,11 +355,21 @@ class CellRows(PrivateRows[CellSlab]):
             space = scratch_space("coordinates", self.d, len(rows))
             z, exponent, norm = coordinates(rows, frame, exact, space)
             finite = float(np.count_nonzero(np.isfinite(norm)))
-            cut = float(np.count_nonzero(cut_to_grid(z, exponent, norm, radius, fine)))
-            return z.sum(axis=1), np.array([finite]), np.array([cut])
+            shortened = cut_to_grid(z, exponent, norm, radius, fine)
+            cut = _number_cut(slab, shortened, slab.alive)
+            return z.sum(axis=1), np.array([finite]), cut
 
-        total, count, cut = self._sums(work, (self.d,), (1,), (1,))
+        total, count, cut = self._sums(work, (self.d,), (1,), (2,))
         return total, count, cut
+
+
+def _number_cut(slab: CellSlab, shortened: NDArray[np.bool_], members: NDArray[np.bool_]) -> Floats:
+    """How many of some rows lie outside limits, and of the others were cut at a radius: (2,)."""
+    if slab.outside is None:
+        return np.array([0.0, np.count_nonzero(shortened)])
+    outside = slab.outside[members]
+    counts = np.count_nonzero(outside), np.count_nonzero(shortened & ~outside)
+    return np.array(counts, dtype=np.float64)
 
 
 def _chosen(x: Floats, members: NDArray[np.bool_]) -> Floats:

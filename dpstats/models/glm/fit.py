@@ -353,7 +353,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         + (ridge_note(ridge) if partly else step_notes(curvature, unsettled, ridge))
         + (SEPARATED if apart else unbounded_note(design, estimate, design_moments, family, alone))
         + (stray_note(rounds.stray, rounds.unseen, n) if start.rows is not None else ())
-        + outside_note(design, summary, 1 - cut.slope + rounds.longer)
+        + outside_note(design, (summary.cut_share, summary.share_sd), 1 - cut.slope + rounds.longer)
         + tail
         + (overdispersed_note(family, pearson, pearson_sd) if made.outer is None else ()),
         tail,

@@ -324,7 +324,7 @@ def reported(
         notes = hidden_note(ready.design.terms, unknown, ready.nothing)
         notes += ridge_note(ridge)
     notes += unused_note(summary, ready.design, rounds.session.persons, not ready.arrived)
-    notes += outside_note(ready.design, summary, 1 - cut.slope)
+    notes += outside_note(ready.design, (summary.cut_share, summary.share_sd), 1 - cut.slope)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
         formula, n = ready.design.formula, rounds.session.n

@@ -59,7 +59,9 @@ def describe(
     notes = _notes(components, k, unsorted, fit.borders, w_min)
     if soft is not None:
         notes += _settled_note(components)
-        notes += _soft_notes(soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut)
+        notes += _soft_notes(
+            soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut[:2]
+        )
     count, count_sd = n * fit.filled, n * fit.filled_sd
     notes += unused_notes(count, count_sd, n, len(points.units), True)
     notes += tie_notes(points.x, points.terms, numbers.covariances)
@@ -155,7 +157,9 @@ def _diagnostics(
     out = [
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
-            rounds.cut, (1 - fit.filled, fit.filled_sd), "share that was cut in the last release"
+            rounds.cut[:2],
+            (1 - fit.filled, fit.filled_sd),
+            "share that was cut in the last release",
         ),
         Diagnostic(
             "overlap", worst, None, "of the two released components that are nearest, at most"

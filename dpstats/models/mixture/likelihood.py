@@ -22,7 +22,7 @@ import scipy
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import clipping_loss
 from dpstats.models.gaussian.moments import Cell, Moments, symmetric
-from dpstats.models.gaussian.releases import AugmentedMoments
+from dpstats.models.gaussian.releases import AugmentedMoments, CutRows
 from dpstats.models.gaussian.rounds import Rounds
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Component, MixtureFit
@@ -168,7 +168,7 @@ def _round(
     kind: Covariance,
     narrow: Floats,
     cut_share: float = 0.0,
-) -> tuple[Mixture, tuple[Component, ...], tuple[float, float] | None]:
+) -> tuple[Mixture, tuple[Component, ...], CutRows | None]:
     """One step towards the estimate without privacy, and what is known of every component by it.
 
     ``earlier``: shares of the total that earlier rounds had. ``m``: public rows, 0 to forget them.

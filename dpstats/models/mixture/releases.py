@@ -11,7 +11,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
 from dpstats.mechanism.release import release_symmetric, release_vector
 from dpstats.mechanism.session import clamp_to_safe_range
-from dpstats.models.gaussian.releases import AugmentedMoments, CellSession, augmented
+from dpstats.models.gaussian.releases import AugmentedMoments, CellSession, CutRows, augmented
 from dpstats.models.mixture.rows import MixtureRows, SoftCells
 
 
@@ -36,7 +36,7 @@ class MixtureSession(CellSession):
         radii: Sequence[float],
         lift: float,
         cut_share: float = 0.0,
-    ) -> tuple[AugmentedMoments, tuple[float, float] | None]:
+    ) -> tuple[AugmentedMoments, CutRows | None]:
         """Numbers, sums and second moments of the rows' shares in all components, in one release.
 
         Parameters
