@@ -369,3 +369,15 @@ def test_a_rare_mark_that_was_found_is_not_cut_away(
             assert fit.se()["x"] < 5 * math.sqrt(share / n)
     assert found
     assert np.abs(found).max() < 6
+
+
+@both
+def test_a_note_tells_how_many_rows_lie_outside_declared_limits(fit: Any) -> None:
+    rows = np.random.default_rng(1)
+    data = pd.DataFrame({"a": rows.normal(size=3000), "b": rows.lognormal(size=3000)})
+    narrow = fit(["a", "b"], data, limits={"b": (0, 3)}, mu=1e4, seed=1)
+    outside = float(narrow.diagnostics().loc["rows outside limits", "value"])
+    assert outside == pytest.approx((data.b > 3).mean(), abs=1e-3)
+    assert any("outside the limits of `b` (0 to 3)" in note for note in narrow.notes)
+    wide = fit(["a", "b"], data, limits={"b": (0, 1000)}, mu=1, seed=1)
+    assert not any("outside" in note for note in wide.notes)
