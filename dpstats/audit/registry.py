@@ -6,7 +6,6 @@ from tabulate import tabulate
 
 from dpstats.column_search import releases as column_search
 from dpstats.margins import releases as margins
-from dpstats.mechanism import session
 from dpstats.mechanism.claims import Claim
 from dpstats.models.eptr_bayes import releases as eptr_bayes
 from dpstats.models.eptr_linear import releases as eptr_linear
@@ -18,16 +17,15 @@ from dpstats.models.mixture import releases as mixture
 from dpstats.score_rounds import releases as score_rounds
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
-    "dp_lm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
-    "dp_glm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *session.CLAIMS),
-    "dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS, *session.CLAIMS),
+    "dp_lm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *linear.CLAIMS),
+    "dp_glm": (*column_search.CLAIMS, *score_rounds.CLAIMS),
+    "dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS),
     "dp_mean, dp_mvnorm": (*gaussian.CLAIMS, *column_search.CLAIMS),
     "dp_mixture": (*gaussian.CLAIMS, *mixture.CLAIMS),
     "eptr_lm": (
         *column_search.CLAIMS,
         *score_rounds.CLAIMS,
         *eptr_linear.CLAIMS,
-        *session.CLAIMS,
     ),
     "eptr_bayes": (*eptr_bayes.CLAIMS, *column_search.CLAIMS),
     "eptr_nw": eptr_nw.CLAIMS,

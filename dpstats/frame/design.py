@@ -94,6 +94,11 @@ class Design:
         return f"<Design: {self.formula}; {len(self.terms)} columns>"
 
     @property
+    def limited(self) -> bool:
+        """Whether private numbers are cut to declared limits, or weights to a bound."""
+        return bool(self.boxes) or self.weight_bound is not None
+
+    @property
     def constant(self) -> int | None:
         """Position of the constant's column; None where the formula has none."""
         return self.terms.index("Intercept") if "Intercept" in self.terms else None

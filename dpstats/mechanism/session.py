@@ -15,14 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
-
-import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Cost, Privacy, PurePrivacy, Total
 from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
-from dpstats.mechanism.claims import COUNTS, SQUARE, Claim
 from dpstats.mechanism.conditional import TestedRelease, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, PrivateRows
@@ -61,17 +57,6 @@ class PlannedRelease(Protocol):
 
     @property
     def delta(self) -> float: ...
-
-
-@dataclass(frozen=True)
-class RowSummary:
-    """Mean squared residual, if asked for, and the shares of cut and of empty rows, with their noise."""
-
-    mean_square: float | None
-    mean_square_sd: float
-    cut_share: float
-    empty_share: float
-    share_sd: float
 
 
 class Session(Generic[_Rows]):
@@ -239,33 +224,6 @@ class Session(Generic[_Rows]):
             release_vector(what, counts * fine, sensitivity, unit, cost, self._noise)
         )
 
-    def _summary(
-        self,
-        what: str,
-        totals: tuple[Integers, Integers, Integers],
-        square_clip: float,
-        costs: tuple[Cost | None, Cost],
-    ) -> RowSummary:
-        """What the last round says of residuals and of rows.
-
-        ``totals`` are those of squares (in square_clip^2/steps^2), of cut and of empty rows, ``costs``
-        those of the squares (None: not released) and of the two counts together. Sensitivities:
-        square_clip^2 for the sum of squares (each lies in [0, square_clip^2]), sqrt(2) for the counts.
-        """
-        squares, cut, empty = totals
-        steps, n = self._rows.grid.steps, self.n
-        mean_square, mean_square_sd = None, 0.0
-        if costs[0] is not None:
-            unit = (square_clip / steps) ** 2 / n
-            release = self._record(
-                release_vector(what, squares, float(steps**2), unit, costs[0], self._noise)
-            )
-            mean_square, mean_square_sd = float(release.value[0]), release.noise_sd
-        named = "shares of truncated and of empty rows"
-        counts = self._counts(named, np.concatenate([cut, empty]), costs[1], per=n)
-        shares = float(counts.value[0]), float(counts.value[1])
-        return RowSummary(mean_square, mean_square_sd, *shares, counts.noise_sd)
-
     def _moments(
         self, what: str, total: Integers, radius: float, cost: Cost, *, papers: bool = False
     ) -> Release:
@@ -288,10 +246,3 @@ class Session(Generic[_Rows]):
                 isometric=not papers,
             )
         )
-
-
-CLAIMS = (
-    Claim("mean squared residual", SQUARE, "c^2", "Session._summary"),
-    Claim("shares of truncated and of empty rows", COUNTS, "sqrt(2)", "Session._summary"),
-)
-"""Of the releases that models make by this module alone."""

@@ -12,6 +12,7 @@ EMPTY = "empty rows"
 ROWS = "rows"
 """How many rows persons have."""
 MISSING = "share that is missing or has an unknown level"
+_OUTSIDE = "share with a value or weight beyond its limits, which counts in its place"
 
 
 def as_share(value: float) -> float:
@@ -25,16 +26,20 @@ def row_diagnostics(
     where: str,
     what: str = MISSING,
     persons: str | None = None,
-) -> tuple[Diagnostic, Diagnostic]:
-    """Truncated and empty rows, from their shares and the noise of these."""
+    outside: float | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Truncated and empty rows, and those outside limits, from their shares and the noise of these."""
     if persons is not None:
         where = where.replace("share", "share of persons", 1)
         why = "who have no row that can be used"
         what = "share of persons " + why + (", or none that varies" if persons == "within" else "")
-    return (
+    lines = (
         Diagnostic("truncated rows", as_share(cut[0]), cut[1], where),
         Diagnostic(EMPTY, as_share(empty[0]), empty[1], what),
     )
+    if outside is None:
+        return lines
+    return *lines, Diagnostic("rows outside limits", as_share(outside), cut[1], _OUTSIDE)
 
 
 def with_person_note(lines: tuple[Diagnostic, ...], unit: PrivacyUnit) -> tuple[Diagnostic, ...]:

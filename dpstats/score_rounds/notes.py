@@ -12,10 +12,10 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.frame import Design
-from dpstats.mechanism.session import RowSummary
 from dpstats.numerics.histogram import SURE
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import Estimate, Moved
+from dpstats.score_rounds.releases import RowSummary
 
 _NAMED = 3
 _HIDDEN = 0.004
@@ -41,8 +41,8 @@ _UNUSED_LEAST = 0.03
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
 """Noise standard deviations by which more scores were cut than foreseen; by chance in 1 fit of 160."""
-_OVERWEIGHT = 0.03
-"""Share of rows cut without a known reason, from which their weights are suspected."""
+_OUTSIDE, _OVERWEIGHT = 0.002, 0.03
+"""Shares of rows beyond declared limits, and of weights above a bound of public rows, that are said."""
 
 
 _PARTIAL = ("log", "log2", "log10", "log1p", "sqrt")
@@ -288,18 +288,15 @@ def more_cut_note(rest: RowSummary, foreseen: float, formula: str = "") -> tuple
     )
 
 
-def outside_note(
-    design: Design, cut: tuple[float, float], expected: float, least: float = _OVERWEIGHT
-) -> tuple[str, ...]:
-    """Where more rows count as cut than their lengths explain, as those outside limits do.
+def outside_note(design: Design, outside: float | None, noise_sd: float) -> tuple[str, ...]:
+    """Where surely some rows lie outside limits, as the released share of these and its noise tell.
 
-    ``cut`` is the share of cut rows, and its noise; ``expected``, the share that cuts at released
-    lengths let expect. Said of a ``least`` share or more.
+    Of weights a few are: public rows, which give the bound, do not have the largest.
     """
-    unexplained, bound = cut[0] - expected, design.weight_bound
-    if not (bound or design.boxes) or unexplained - 3 * cut[1] < least:
+    least, bound = _OUTSIDE if design.boxes else _OVERWEIGHT, design.weight_bound
+    if outside is None or outside - 3 * noise_sd < least:
         return ()
-    share = 100 * min(unexplained, 0.99)
+    share = 100 * min(outside, 0.99)
     if design.boxes:
         limits = [
             f"`{name}` ({in_prose(low, 4)} to {in_prose(high, 4)})"
@@ -307,12 +304,12 @@ def outside_note(
         ]
         weights = f", or weights above {in_prose(bound, 4)}" if bound else ""
         return (
-            f"About {in_prose(share)}% of the private rows seem to have values outside the limits of "
+            f"About {in_prose(share)}% of the private rows have values outside the limits of "
             f"{', '.join(limits)}{weights}; they were cut to these limits, and the fit is that of "
             "the cut values. Wide limits cost next to nothing.",
         )
     return (
-        f"About {in_prose(share)}% of the private rows seem to have weights above the public bound "
+        f"About {in_prose(share)}% of the private rows have weights above the public bound "
         f"{in_prose(bound or 0.0, 4)}, which they get instead: the fit is not weighted as asked. Give "
         "the bound, limits={'(weights)': (0, largest)}.",
     )

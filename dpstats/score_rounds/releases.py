@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpstats.accounting.privacy import Cost, Privacy
 from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
@@ -14,7 +16,7 @@ from dpstats.mechanism.lattice import ExactMatrix, Grid
 from dpstats.mechanism.noise import Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
-from dpstats.mechanism.session import RowSummary, Session, clamp_to_safe_range
+from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram, merged
 from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.person_rows import MOST_OCTAVES, PersonRows
@@ -24,6 +26,8 @@ Window = tuple[int, int]
 Windows = tuple[Window | None, Window | None]
 _OF_A_DESIGN = "histogram of row lengths", "second moments of the design"
 _AT_AN_ANCHOR = "histogram of information lengths", "information at the anchor"
+_SHARES = "shares of truncated and of empty rows"
+_SHARES_OUTSIDE = "shares of truncated rows, of empty ones and of those outside limits"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,28 @@ class Shares:
     outer: float = 0.0
     squares: float = 0.0
     counts: float = 0.0
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """Mean squared residual, if asked for, and shares of rows, with their noise.
+
+    Attributes
+    ----------
+    mean_square : float or None
+    mean_square_sd : float
+    cut_share, empty_share : float
+    share_sd : float
+    outside : float or None
+        Share of rows beyond declared limits, or of weights above their bound, where there are such.
+    """
+
+    mean_square: float | None
+    mean_square_sd: float
+    cut_share: float
+    empty_share: float
+    share_sd: float
+    outside: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +130,8 @@ class ScoreSession(Session[ScoreRows]):
         all rows or of what is left within persons.
     after : Session, optional
         What was released before, of the same total.
+    limited : bool
+        Numbers are cut to declared limits, or weights to a bound.
 
     Attributes
     ----------
@@ -126,8 +154,9 @@ class ScoreSession(Session[ScoreRows]):
         linear: bool = False,
         persons: str | None = None,
         after: Session[Any] | None = None,
+        limited: bool = False,
     ) -> None:
-        self._persons = persons
+        self._persons, self._limited = persons, limited
         self.passes: int = getattr(after, "passes", 0)
         self._source, self._family, self._truncation = source, family, truncation
         super().__init__(self._seen(whitening, shift, prepared), total, noise, after)
@@ -290,9 +319,9 @@ class ScoreSession(Session[ScoreRows]):
         """What ``shares`` pays for, by one reading of the rows, at ``anchor``.
 
         The mean information q q', the mean score s, the mean of its outer products s s', the mean
-        squared residual, and the shares of cut and of empty rows. Sensitivities of the sums:
+        squared residual, and shares of rows. Sensitivities of the sums:
         sqrt(2) radius^2 and sqrt(2) clip^2 for the two matrices (`Session._moments`), 2 clip for the
-        score, the distance of two vectors no longer than ``clip``; for the rest `Session._summary`.
+        score, the distance of two vectors no longer than ``clip``; for the rest `_of_rows`.
         """
         each = (shares.information, shares.score, shares.outer, shares.squares, shares.counts)
         information, score, outer, squares, counts = (
@@ -328,10 +357,27 @@ class ScoreSession(Session[ScoreRows]):
     def _of_rows(
         self, totals: ScoreTotals, square: float, squares: Cost | None, counts: Cost | None
     ) -> RowSummary | None:
+        """What the last round says of residuals, cut to ``square``, and of rows.
+
+        Sensitivities: square^2 for the sum of squares (each lies in [0, square^2]), sqrt(2) for the
+        counts, of which a row is in one at most.
+        """
         if counts is None:
             return None
-        last = totals.squares, totals.cut, totals.empty
-        return self._summary("mean squared residual", last, square, (squares, counts))
+        steps, n = self._rows.grid.steps, self.n
+        mean_square, mean_square_sd = None, 0.0
+        if squares is not None:
+            what, unit = "mean squared residual", (square / steps) ** 2 / n
+            release = self._record(
+                release_vector(what, totals.squares, float(steps**2), unit, squares, self._noise)
+            )
+            mean_square, mean_square_sd = float(release.value[0]), release.noise_sd
+        named, counted = _SHARES, [totals.cut, totals.empty]
+        if self._limited:
+            named, counted = _SHARES_OUTSIDE, [*counted, totals.outside]
+        rows = self._counts(named, np.concatenate(counted), counts, per=n)
+        cut, empty, *outside = rows.value.tolist()
+        return RowSummary(mean_square, mean_square_sd, cut, empty, rows.noise_sd, *outside)
 
     def _mean_score(
         self, total: Integers | None, clip: float | None, cost: Cost | None
@@ -359,4 +405,7 @@ CLAIMS = (
     Claim("mean score", VECTOR, "2 C", "ScoreSession.round"),
     Claim("mean of long scores", VECTOR, "2 L", "ScoreSession.long_scores"),
     Claim("outer products of the scores", GRAM, "sqrt(2) C^2", "ScoreSession.round"),
+    Claim("mean squared residual", SQUARE, "c^2", "ScoreSession.round"),
+    Claim(_SHARES, COUNTS, "sqrt(2)", "ScoreRows.sums"),
+    Claim(_SHARES_OUTSIDE, COUNTS, "sqrt(2)", "ScoreRows.sums"),
 )

@@ -16,7 +16,6 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.mechanism.session import RowSummary
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
@@ -39,7 +38,14 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
 )
 from dpstats.score_rounds.leaning import SHARE, Leaning, LongScores, long_from
-from dpstats.score_rounds.releases import PersonCounts, Round, ScoreSession, Shares, Window
+from dpstats.score_rounds.releases import (
+    PersonCounts,
+    Round,
+    RowSummary,
+    ScoreSession,
+    Shares,
+    Window,
+)
 from dpstats.score_rounds.rows import RoundCuts
 from dpstats.score_rounds.tails import Tail
 

@@ -179,6 +179,7 @@ class ScoreTotals:
     squares: Integers
     cut: Integers
     empty: Integers
+    outside: Integers
 
     def __repr__(self) -> str:
         return "<private totals>"
@@ -379,16 +380,16 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def sums(self, anchor: Floats, cuts: RoundCuts) -> ScoreTotals:
-        """Totals of q q', of s, of s s', of squared residuals, of cut and of empty rows.
+        """Totals of q q', of s, of s s', of squared residuals, of cut, empty and outside rows.
 
         q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
-        square^2/steps^2. A row counts as cut when its score or its information row was, or its weight
-        was above the public bound; as empty, and not as cut, when z = 0.
+        square^2/steps^2. A row counts as empty when z = 0; or else as outside when a number or its
+        weight lay beyond its limits; or else as cut when its score or its information row was.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
         (`Session._moments`: outer products of vectors of length at most ``steps``), 2 fine steps for
         the score (two vectors of length at most ``fine``), steps^2 for the squares (each lies in
-        [0, steps^2]); 1 for each count.
+        [0, steps^2]); sqrt(2) for the three counts: a row is in one of them at most.
         """
         steps, d = self.grid.steps, self.d
 
@@ -411,8 +412,6 @@ class ScoreRows(WhitenedRows[Slab]):
                 if cuts.outer:
                     s, _ = rounded(scores, cuts.clip, steps)
                     parts.append(exact_gram(s, self.grid.rows))
-            if slab.above is not None:
-                cut |= self._any(slab, slab.above > 0)
             if self.leverage is not None:
                 cut |= self._any(slab, slab.norm > self.leverage)
             share = self._residual_sizes(slab, e)
@@ -420,19 +419,23 @@ class ScoreRows(WhitenedRows[Slab]):
             np.minimum(share, 1.0, out=share)
             share *= steps
             squares = np.rint(np.square(share, out=share), out=share)
-            none = np.count_nonzero(empty)
+            none, outside = int(np.count_nonzero(empty)), 0
             if none:
                 squares[empty], cut[empty] = 0.0, False
-            return *parts, np.array([squares.astype(np.int64).sum(), np.count_nonzero(cut), none])
+            if slab.above is not None:
+                beyond = self._any(slab, slab.above > 0) & ~empty
+                cut, outside = cut & ~beyond, int(np.count_nonzero(beyond))
+            counts = np.count_nonzero(cut), none, outside
+            return *parts, np.array([squares.astype(np.int64).sum(), *counts])
 
         matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
         shapes = [(d, d)] * matrix + [(d,)] * (cuts.clip is not None) + [(d, d)] * outer
-        totals = iter(self._sums(work, *shapes, (3,)))
+        totals = iter(self._sums(work, *shapes, (4,)))
         return ScoreTotals(
             next(totals) if matrix else None,
             next(totals) if cuts.clip is not None else None,
             next(totals) if outer else None,
-            *np.split(next(totals), 3),
+            *np.split(next(totals), 4),
         )
 
     # -- what a row adds to each sum; a person's rows, where `PersonRows` has the same by persons --

@@ -479,10 +479,24 @@ _CLAIMS = (
     ),
     _claim(
         "squares have half of their sensitivity",
-        "dpstats/mechanism/session.py",
-        "release_vector(what, squares, float(steps**2), unit, costs[0], self._noise)",
-        "release_vector(what, squares, steps**2 / 2, unit, costs[0], self._noise)",
+        "dpstats/score_rounds/releases.py",
+        "release_vector(what, totals.squares, float(steps**2), unit, squares, self._noise)",
+        "release_vector(what, totals.squares, steps**2 / 2, unit, squares, self._noise)",
         *_replayed("dp_lm, anchored"),
+    ),
+    _claim(
+        "a row outside limits counts as cut as well",
+        "dpstats/score_rounds/rows.py",
+        "cut, outside = cut & ~beyond, int(np.count_nonzero(beyond))",
+        "outside = int(np.count_nonzero(beyond))",
+        "tests/score_rounds/test_rows.py::test_a_row_is_in_one_of_three_counts",
+    ),
+    _claim(
+        "a row outside limits counts as cut as well, in cells",
+        "dpstats/models/gaussian/rows.py",
+        "np.count_nonzero(shortened & ~outside)",
+        "np.count_nonzero(shortened)",
+        "tests/models/gaussian/test_rows.py::test_a_row_outside_limits_is_not_counted_among_cut_ones",
     ),
     _claim(
         "second moments move by R^2",

@@ -320,13 +320,15 @@ def test_rows_in_half_of_the_memory_are_no_longer_than_is_said() -> None:
     assert not kept[exact < 2.0**-101].any()
 
 
-def test_a_weight_above_its_bound_makes_a_row_count_as_cut_and_changes_nothing_else() -> None:
+@pytest.mark.parametrize("clip", [1e6, 1e-6])  # no score is cut, or all are
+def test_a_row_is_in_one_of_three_counts(clip: float) -> None:
     weights = np.ones(_N)
     weights[:3] = 3.0  # above the bound, by `Arrays`
     y = np.where(np.arange(_N) == 0, -1.0, _Y)  # a row that is empty counts once
     rows = ScoreRows(Arrays(_X, y, weight=weights), _FAMILIES["poisson"], _WHITENING, _SHIFT)
-    sums = rows.sums(_ANCHOR, RoundCuts(1e6, 1e6, 1e6))
-    assert (int(sums.cut[0]), int(sums.empty[0])) == (2, 1)
+    sums = rows.sums(_ANCHOR, RoundCuts(clip, clip, 1e6))
+    cut = 0 if clip > 1 else _N - 3
+    assert [int(count[0]) for count in (sums.cut, sums.empty, sums.outside)] == [cut, 1, 2]
     rows.close()
 
 

@@ -106,12 +106,22 @@ def by_rounds(
         look, before = first_look(design, rows, total, noise, response=True)
         back, start = look.rows.whitening.back, look.start(design)
         with StepSession(
-            rows, LeastSquares(), back, start, total, noise, linear=True, after=before
+            rows,
+            LeastSquares(),
+            back,
+            start,
+            total,
+            noise,
+            linear=True,
+            after=before,
+            limited=design.limited,
         ) as session:
             ready = prepared_alone(session, design, look, start, "hetero")
             return _solved(session, ready), session
     seen = View.of(moments, rows)
-    with StepSession(rows, LeastSquares(), *seen.map, total, noise, **seen.how(None)) as session:
+    with StepSession(
+        rows, LeastSquares(), *seen.map, total, noise, **seen.how(None, design.limited)
+    ) as session:
         return _solved(
             session, prepared(session, moments, seen, planned(session, moments, "hetero"))
         ), session

@@ -102,7 +102,12 @@ def fit_rows(
     moments, columns = task.moments, task.columns
     seen = View.of(moments, rows, _start(moments, columns))
     with ScoreSession(
-        rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons)
+        rows,
+        LeastSquares(),
+        *seen.map,
+        total,
+        noise,
+        **seen.how(task.persons, moments.design.limited),
     ) as session:
         if columns.excluded:
             return two_stages(session, moments, seen, task), session

@@ -35,8 +35,6 @@ from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
     fit_of_noise,
-    outside_limits,
-    outside_line,
     plan_call,
     refined_gaussian,
     unused_notes,
@@ -58,7 +56,7 @@ from dpstats.models.gaussian.rounds import (
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.first_look import least_budget
-from dpstats.score_rounds.notes import unseen_line
+from dpstats.score_rounds.notes import outside_note, unseen_line
 from dpstats.score_rounds.whitening import share_of_moments
 
 _MOST_ROUNDS = 5
@@ -299,7 +297,8 @@ def mean_alone(
     unused = unused_notes(released.count, released.count_sd, n, d, False)
     if hardly_any(released.count, released.count_sd, d):
         return fit_of_noise(d, False, unused)
-    own = Spread.of(seen, cut, released, lengths, n)
+    own, told = Spread.of(seen, cut, released, lengths, n), released.cut
+    assert told is not None
     if known is None:
         matrix = seen.covariance * np.outer(found.units, found.units)
         source = "private rows, released before the mean"
@@ -316,12 +315,11 @@ def mean_alone(
         diagnostics=(
             Diagnostic("rounds", made, None, "of whitening before the mean"),
             *rows_of_mean(released, n),
-            *outside_line(released.cut),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
             own.allowance(released),
             *unseen_line(own.counts_sd),
         ),
-        notes=own.notes + unused + outside_limits(found.design, released.cut),
+        notes=own.notes + unused + outside_note(found.design, told.outside, told.sd),
     )
 
 

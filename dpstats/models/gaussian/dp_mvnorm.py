@@ -368,7 +368,7 @@ def _mean_of_private_rows(
         noise,
         columns=found.columns,
         after=columns,
-        limited=bool(wanted.design.boxes),
+        limited=wanted.design.limited,
     ) as session:
         fit = mean_alone(session, found, known)
     return _alone(charged, wanted, method, fit, found, session)
@@ -407,7 +407,7 @@ def _gaussian_of_private_rows(
         noise,
         columns=found.columns,
         after=columns,
-        limited=bool(wanted.design.boxes),
+        limited=wanted.design.limited,
     ) as session:
         fit = mvnorm_alone(session, found, cond, eta)
     return _alone(charged, wanted, method, fit, found, session, plan.warnings)

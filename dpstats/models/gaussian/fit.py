@@ -36,7 +36,7 @@ from dpstats.models.gaussian.public_range import (
     papers_range,
     public_range,
 )
-from dpstats.models.gaussian.releases import CellSession, CutRows, require_room
+from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
     Rounds,
     Schedule,
@@ -46,7 +46,7 @@ from dpstats.models.gaussian.rounds import (
 )
 from dpstats.numerics.matrices import Whitening
 from dpstats.report.bound import Bound
-from dpstats.report.diagnostics import as_share, row_diagnostics
+from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
 from dpstats.score_rounds.notes import out_of_sight, outside_note, unseen_line
@@ -61,9 +61,8 @@ _LITTLE = 0.3
 """Part of a column's public variance that a cut leaves, below which it is another column."""
 _FEW = 0.2
 """Share of public rows beyond a cut that may be those of rare marks."""
-_OUTSIDE = 0.002
 _UNUSED = 0.01
-"""Shares of the rows that notes are about."""
+"""Share of the rows that a note is about."""
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
     "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
@@ -413,8 +412,8 @@ def _fit(
             rounds.cut[:2],
             (empty, moments.count_sd / session.n),
             "share that was cut in the last release",
+            outside=rounds.cut.outside,
         ),
-        *outside_line(rounds.cut),
         Diagnostic("radius", rounds.radii[0], None, "where rows were cut, in whitened units"),
         Diagnostic(
             "smallest eigenvalue",
@@ -439,7 +438,7 @@ def _fit(
         notes += (TAILS_OUT_OF_SIGHT,)
     if call.noise.rho is None:
         notes += (PURE_MEANS if moments.lowered else PURE_TAILS,)
-    notes += unused + outside_limits(points.design, rounds.cut)
+    notes += unused + outside_note(points.design, rounds.cut.outside, rounds.cut.sd)
     if not moments.resolved:
         gamma = ", or allow for another population with gamma= (few public rows: cond=)"
         notes += (
@@ -484,18 +483,3 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
         f"About {in_prose(100 * empty)} % of the private rows were not used: missing values{anywhere}, "
         f"or {unknown}.",
     )
-
-
-def outside_line(cut: CutRows | None) -> tuple[Diagnostic, ...]:
-    """The share of rows outside declared limits, where there are limits."""
-    if cut is None or cut.outside is None:
-        return ()
-    where = "share with values that were cut to declared limits"
-    return (Diagnostic("rows outside limits", as_share(cut.outside), cut.sd, where),)
-
-
-def outside_limits(design: Design, cut: CutRows | None) -> tuple[str, ...]:
-    """Where surely some rows lie outside declared limits: what is told is of the cut values."""
-    if cut is None or cut.outside is None:
-        return ()
-    return outside_note(design, (cut.outside, cut.sd), 0.0, _OUTSIDE)

@@ -221,7 +221,8 @@ def rows_of_mean(released: ReleasedMean, n: int) -> tuple[Diagnostic, ...]:
     """How many of n rows the last mean has cut, and how many it lacks."""
     assert released.cut is not None
     empty = 1 - released.n / n, released.count_sd / n
-    return row_diagnostics(released.cut[:2], empty, "share that was cut in the last round")
+    where = "share that was cut in the last round"
+    return row_diagnostics(released.cut[:2], empty, where, outside=released.cut.outside)
 
 
 def _recentred(released: ReleasedMean) -> Cell:

@@ -309,14 +309,10 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
             (summary.empty_share, summary.share_sd),
-            "share whose score or information was cut in the last round"
-            + (
-                ""
-                if design.weight_bound is None
-                else ", or whose weight was above the public bound"
-            ),
+            "share whose score or information was cut in the last round",
             "share that is missing, or has an unknown level or an impossible response",
             rounds.session.persons,
+            summary.outside,
         ),
         *rows_line(rounds.persons),
         condition_line(curvature.released),
@@ -353,7 +349,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
         + (ridge_note(ridge) if partly else step_notes(curvature, unsettled, ridge))
         + (SEPARATED if apart else unbounded_note(design, estimate, design_moments, family, alone))
         + (stray_note(rounds.stray, rounds.unseen, n) if start.rows is not None else ())
-        + outside_note(design, (summary.cut_share, summary.share_sd), 1 - cut.slope + rounds.longer)
+        + outside_note(design, summary.outside, summary.share_sd)
         + tail
         + (overdispersed_note(family, pearson, pearson_sd) if made.outer is None else ()),
         tail,

@@ -127,7 +127,9 @@ class GlmTaskForN:
         assert after is None or task.alone, "other fits do not go on from a session"
         if task.columns is not None:
             scale = np.diag(1 / task.columns)
-            with ScoreSession(rows, family, scale, zero, total, noise) as session:
+            with ScoreSession(
+                rows, family, scale, zero, total, noise, limited=design.limited
+            ) as session:
                 begin = declared_start(session, family, task.columns)
                 fit = anchored(session, family, begin, ridge, steps, design, errors)
                 return fit, session
@@ -139,7 +141,14 @@ class GlmTaskForN:
                 start, prepared = _coarse(rows, family, start)
             seen = start.whitening.back, start.coef
             with ScoreSession(
-                rows, family, *seen, total, noise, prepared=prepared, persons=task.persons
+                rows,
+                family,
+                *seen,
+                total,
+                noise,
+                prepared=prepared,
+                persons=task.persons,
+                limited=design.limited,
             ) as session:
                 options = start, ridge, steps, design, errors
                 guided = anchored_if_near(session, family, *options)
@@ -214,7 +223,14 @@ def alone(
     constant, weighted = task.design.constant, task.design.weights is not None
     start = private_start(task.family, look.rows, look.enough, constant, weighted=weighted)
     with ScoreSession(
-        rows, task.family, start.whitening.back, start.coef, total, noise, after=before
+        rows,
+        task.family,
+        start.whitening.back,
+        start.coef,
+        total,
+        noise,
+        after=before,
+        limited=task.design.limited,
     ) as session:
         options = task.ridge, task.iterations, task.design, task.errors
         return anchored(session, task.family, start, *options), session

@@ -67,10 +67,9 @@ class GlmRounds(ScoreRounds[GlmStep]):
     ``longest`` is how long rows are, where no score is longer; ``weighs``: whether rows may have any
     weight or offset; ``trials``: whether responses may be averages over as many trials as rows weigh;
     ``bounded``: whether no score is much longer than its row. At the anchor, ``expected`` are the scores
-    of typical rows under the model, ``longer`` is the largest share that information rows beyond their
-    cut may have, ``unseen`` the noise of counts of scores, ``stray`` how many of these are longer than
-    rows are known to be, and ``beyond`` what they may have beyond the last cut. Steps from ``turned_at``
-    on are in the coordinates of the last.
+    of typical rows under the model, ``unseen`` is the noise of counts of scores, ``stray`` how many of
+    these are longer than rows are known to be, and ``beyond`` what they may have beyond the last cut.
+    Steps from ``turned_at`` on are in the coordinates of the last.
     """
 
     family: Family
@@ -90,7 +89,6 @@ class GlmRounds(ScoreRounds[GlmStep]):
     seen: list[ReleasedInformation] = field(default_factory=list)
     curvature: Curvature | None = None
     lines: list[Diagnostic] = field(default_factory=list)
-    longer: float = 0.0
     unseen: float = 0.0
     stray: float = 0.0
     turned_at: int = 0
@@ -124,7 +122,6 @@ class GlmRounds(ScoreRounds[GlmStep]):
             self.expected = self.start.expected(self.family, coef)
         plan = self._cuts(histograms, lengths, level, costs, tail)
         assert plan.radius is not None
-        self.longer = float(histograms[0].perhaps_above(np.array([plan.radius]))[0]) / n
         if tail is None:
             return plan
         self.stray = _longer_than(histograms[1], self._shown(), n)

@@ -149,7 +149,7 @@ def fit_rows(
             return pmt(papers, task.moments, root, task.ridge, task.eta), papers
     seen = View.of(task.moments, rows)
     with ScoreSession(
-        rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons)
+        rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons, task.design.limited)
     ) as session:
         guided = anchored_if_near(session, task.moments, seen, task.ridge, task.errors)
         if guided is not None:
@@ -271,7 +271,15 @@ def alone(
     )
     back, shift = look.rows.whitening.back, look.start(design)
     with ScoreSession(
-        rows, LeastSquares(), back, shift, total, noise, linear=True, after=before
+        rows,
+        LeastSquares(),
+        back,
+        shift,
+        total,
+        noise,
+        linear=True,
+        after=before,
+        limited=design.limited,
     ) as session:
         ready = prepared_alone(session, design, look, shift, task.errors)
         return solved_by_rounds(ready.rounds(session, task.ridge), ready, task.ridge), session
@@ -293,14 +301,13 @@ def reported(
     """
     terms, moved = cuts
     summary, curvature = summary_of(made), ready.curvature
-    bound, cut = ready.design.weight_bound, rounds.plans[-1].cut
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
             (summary.empty_share, summary.share_sd),
-            "share whose score was cut in the last round"
-            + ("" if bound is None else ", or whose weight was above the public bound"),
+            "share whose score was cut in the last round",
             persons=rounds.session.persons,
+            outside=summary.outside,
         ),
         *rows_line(ready.persons),
         *ready.lines[:2],
@@ -324,13 +331,13 @@ def reported(
         notes = hidden_note(ready.design.terms, unknown, ready.nothing)
         notes += ridge_note(ridge)
     notes += unused_note(summary, ready.design, rounds.session.persons, not ready.arrived)
-    notes += outside_note(ready.design, (summary.cut_share, summary.share_sd), 1 - cut.slope)
+    notes += outside_note(ready.design, summary.outside, summary.share_sd)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
         formula, n = ready.design.formula, rounds.session.n
         seen = not out_of_sight(rounds.noise_sd, n)
         tail = tail_note(terms, moved, summary.cut_share, _NOTED, formula, in_sight=seen)
         cautions = tail or unseen_note(rounds.noise_sd, n, formula)
-        if not cautions and bound is None and not ready.design.boxes:
+        if not cautions:
             cautions = more_cut_note(summary, rounds.foreseen(), formula)
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)

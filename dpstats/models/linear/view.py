@@ -52,9 +52,10 @@ class View:
         """What a session applies to every row."""
         return self.whitening.back, self.shift
 
-    def how(self, persons: str | None) -> dict[str, Any]:
+    def how(self, persons: str | None, limited: bool) -> dict[str, Any]:
         """The rest of what a session of a linear model is told."""
-        return {"prepared": self.prepared, "linear": True, "persons": persons}
+        told = {"linear": True, "persons": persons, "limited": limited}
+        return {"prepared": self.prepared, **told}
 
     def for_persons(self, rows: float) -> View:
         """Persons with so many rows as a row was seen: sums over them are as large."""

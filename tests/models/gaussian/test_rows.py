@@ -471,3 +471,12 @@ def test_private_objects_print_no_numbers() -> None:
         for number in ("777", "array", "True"):
             assert number not in repr(thing)
     rows.close()
+
+
+def test_a_row_outside_limits_is_not_counted_among_cut_ones() -> None:
+    table = np.column_stack([np.ones(6), [9.0, 9.0, 9.0, 0.0, 0.0, 0.0]])
+    source = Arrays(table, np.zeros(6), weight=np.array([3.0, 3.0, 1.0, 1.0, 1.0, 3.0]))
+    rows, frame = CellRows(source, np.zeros(1), np.ones(1)), CellCoordinates(np.zeros(1), np.eye(1))
+    assert rows.sums(frame, 1.0)[2].tolist() == [3, 1]
+    assert rows.lifted((), [frame], [1.0], 1).cut.tolist() == [3, 1]
+    rows.close()
