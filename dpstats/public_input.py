@@ -18,6 +18,7 @@ from dpstats.arguments import (
     is_path,
     mapping,
     naming,
+    number,
     one_of,
     require_sizes,
     shown,
@@ -197,6 +198,7 @@ def check_limits(
     ``declared``: whether the limits stand for public rows; ``alone``: when they would.
     """
     for name, value in (limits or {}).items():
+        _refuse_ends_in_a_list(design, name, value)
         if name == "(weights)":
             used = design.weights is not None
         elif declared:
@@ -214,6 +216,23 @@ def check_limits(
                     "categories."
                 )
             )
+
+
+def _refuse_ends_in_a_list(design: Design, name: str, value: Any) -> None:
+    """A list of two numbers, for a column that the formula takes as a number, is meant as a range.
+
+    Not so a response of zeros and ones.
+    """
+    ends = isinstance(value, list) and len(value) == 2 and None not in map(number, value)
+    taken = (design.response == name and value != [0, 1]) or any(
+        factor.expr.op == "column" and factor.expr.value == name and factor.fields.coding is None
+        for factor in design.factors.values()
+    )
+    if ends and taken:
+        raise ArgumentError(
+            f"limits[{name!r}] = {value} lists the only two values that a row may have: a range is "
+            f"written with round brackets, ({value[0]}, {value[1]}). Levels are for factor({name})."
+        )
 
 
 def declared(

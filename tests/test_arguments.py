@@ -241,6 +241,9 @@ def test_anova_says_in_what_two_fits_differ_besides_terms() -> None:
         anova(FIT.update("~ 1"), other)
     with pytest.raises(ArgumentError, match="response of the first is rate_marriage"):
         anova(FIT, dp_lm("affairs ~ 1", PRIVATE, PUBLIC, mu=1, seed=1))
+    fewer = dp_lm(FORMULA, PRIVATE[:3000], PUBLIC, mu=1, seed=1)
+    with pytest.raises(ArgumentError, match="number of private rows of the first is 6048"):
+        anova(FIT.update("~ 1"), fewer)
     gaussian = dp_glm("affairs ~ 1", PRIVATE, PUBLIC, family="gaussian", mu=1, seed=1)
     with pytest.raises(ArgumentError, match="family and link of the first is poisson, log"):
         anova(other, gaussian)

@@ -213,7 +213,7 @@ def _entry(name: str, fit: Any) -> Entry:
     facts: dict[str, Any] = {"Rows": fit.nobs}
     if p.protected.jointly:
         facts["Persons"] = fit.n
-    if fit.m is not None and fit.public_spent is None:
+    if fit.m is not None and fit.public_spent is None and not fit.left_out:
         facts["Public rows"] = fit.m
     facts |= fit.table_facts() | {"Errors": errors_name(fit.estimate.errors, p)}
     if not math.isnan(p.mu):

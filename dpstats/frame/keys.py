@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 NUMPY_NUMBERS = {
     kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
 }
@@ -48,16 +48,20 @@ def texts_of(cells: Iterable[Any], *, encoded: bool) -> npt.NDArray[Any]:
     return _objects(kept)
 
 
-def _number_key(cell: bytes) -> bytes:
+def _number_key(cell: bytes) -> bytes | None:
+    """A name that all spellings of a number share; None where its exponent is beyond all bounds."""
     text = cell.decode("latin-1").strip()
     if not re.fullmatch(NUMBER, text):
         return cell
     try:
         number = Decimal(text)
-    except InvalidOperation:  # of an exponent beyond all bounds
-        return cell
-    if not number.is_finite() or abs(number.adjusted()) >= 60:
-        return cell
+    except InvalidOperation:
+        return None
+    if not number:
+        return b"0"
+    if abs(number.adjusted()) >= 60:
+        digits = "".join(map(str, number.as_tuple().digits)).strip("0")
+        return f"{'-' * number.is_signed()}{digits}e{number.adjusted()}".encode()
     if number == number.to_integral_value():
         return b"%d" % int(number)
     return format(number.normalize(), "f").encode()

@@ -386,6 +386,10 @@ def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -
             "public; here the number of rows is public as well. The two costs do not simply add "
             "up.",
         )
-    if both is None:
+    alike = (fit.protected.rows, fit.protected.person) == (unit.rows, unit.person)
+    if both is None or math.isnan(both) or (fit.slack and not alike):
         return ("This cost is added to that of the fit if both use the same rows.",)
-    return (f"For the rows of the fit, the two together have cost mu = {format_scalar(both, 4)}.",)
+    slack = f" up to delta0 = {format_scalar(fit.slack, 3)}" if fit.slack else ""
+    return (
+        f"For the rows of the fit, the two together have cost mu = {format_scalar(both, 4)}{slack}.",
+    )

@@ -30,6 +30,8 @@ from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import OnPage, Page
 from dpstats.report.texts import Paragraph
 
+_RATIOS = {"logit": "odds_ratio", "log": "ratio"}
+"""What exp() of a difference of linear predictors is."""
 _ADJUSTED = ("tukey", "bonferroni", "holm", "none")
 
 
@@ -181,7 +183,10 @@ class MarginalMeans(OnPage):
     grid: ReferenceGrid
     coefficients: Coefficients
     level: float
-    scale: ResponseScale | None
+    scale: ResponseScale
+    type: str
+    told: str
+    """What the page says beside the numbers."""
     other_names: ClassVar[Mapping[str, str]] = {
         **OnPage.other_names,
         **dict.fromkeys(("pairs", "contrast", "comparisons"), "contrasts()"),
@@ -191,19 +196,15 @@ class MarginalMeans(OnPage):
     def page(self) -> Page:
         """The means as they print."""
         page = margins_page(self.frame, "Estimated marginal means")
-        at = ", ".join(f"{name} = {in_prose(value, 5)}" for name, value in self.grid.at.items())
-        text = "Equal weights for levels of other factors" + (f"; at {at}." if at else ".")
-        if self.scale is not None:
-            text += (
-                " Means of the linear predictor, and their intervals, on the scale of the response."
-            )
-        return Page((*page.parts, Paragraph(text)))
+        return Page((*page.parts, Paragraph(self.told)))
 
     @spelled
     def contrasts(self, adjust: str = "tukey") -> Contrasts:
         """Differences of all pairs, the first less the second, as R's ``pairs(emmeans(fit, "g"))``.
 
-        On the scale of the linear predictor, whatever ``type`` was.
+        On the scale of the linear predictor. With ``emmeans(..., type="response")`` differences of
+        logits and of logarithms are shown as odds ratios and ratios, with their intervals; tests are
+        the same.
 
         Parameters
         ----------
@@ -227,18 +228,27 @@ class MarginalMeans(OnPage):
         statistic = estimate / error
         alone = two_sided(statistic, freedom)
         p_value, half = _adjusted(adjust, alone, statistic, freedom, k, self.level)
+        ratio = _RATIOS.get(self.scale.link) if self.type == "response" else None
+        low, high = estimate - half * error, estimate + half * error
+        if ratio is not None:
+            estimate, low, high = np.exp(estimate), np.exp(low), np.exp(high)
+            error = estimate * error
+        sign = "-" if ratio is None else "/"
         frame = pd.DataFrame(
             {
-                "contrast": [f"{names[i]} - {names[j]}" for i, j in pairs],
-                "estimate": estimate,
+                "contrast": [f"{names[i]} {sign} {names[j]}" for i, j in pairs],
+                ratio or "estimate": estimate,
                 "std_error": error,
                 "statistic": statistic,
                 "p_value": p_value,
-                "conf_low": estimate - half * error,
-                "conf_high": estimate + half * error,
+                "conf_low": low,
+                "conf_high": high,
             }
         )
-        return Contrasts(frame, adjust, k, law_letter(c.freedom))
+        law = law_letter(c.freedom)
+        if ratio is None and self.scale.link != "identity":
+            return Contrasts(frame, adjust, k, law, f"Differences on the {self.scale.link} scale.")
+        return Contrasts(frame, adjust, k, law)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -251,6 +261,10 @@ class Contrasts(OnPage):
     adjust : str
     means : int
         How many are compared.
+    law : str
+        "z" or "t".
+    told : str
+        On which scale they are, where that is not the response's.
 
     See Also
     --------
@@ -261,15 +275,17 @@ class Contrasts(OnPage):
     adjust: str
     means: int
     law: str = "z"
+    told: str = ""
 
     @property
     def page(self) -> Page:
         """The differences as they print."""
         page = margins_page(self.frame, "Contrasts of estimated marginal means", self.law)
-        if self.adjust == "none" or len(self.frame) == 1:
-            return page
-        many = f"{self.means} means" if self.adjust == "tukey" else f"{len(self.frame)} tests"
-        return Page((*page.parts, Paragraph(f"Adjusted for {many}: {self.adjust}.")))
+        said = [self.told] if self.told else []
+        if self.adjust != "none" and len(self.frame) > 1:
+            many = f"{self.means} means" if self.adjust == "tukey" else f"{len(self.frame)} tests"
+            said.append(f"Adjusted for {many}: {self.adjust}.")
+        return Page((*page.parts, Paragraph(" ".join(said)))) if said else page
 
 
 def _adjusted(
@@ -315,13 +331,16 @@ def marginal_means(
     design: Design,
     coefficients: Coefficients,
     scale: ResponseScale,
-    moments: Floats | None,
+    moments: tuple[Floats | None, str],
     factors: str | Sequence[str],
     at: Mapping[str, Any] | None,
     type: str,
     level: float,
 ) -> MarginalMeans:
-    """Estimated marginal means of some factors."""
+    """Estimated marginal means of some factors.
+
+    ``moments``: second moments of the design, from which means of numbers follow, and of which rows.
+    """
     mapping("at", at)
     if not one_of(type, ("link", "response")):
         raise ArgumentError(f"type must be 'link' or 'response', not {shown(type)}.")
@@ -331,7 +350,7 @@ def marginal_means(
     for name in names:
         if isinstance(name, str) and "~" in name:
             raise ArgumentError(_without_formula(name))
-    grid = reference_grid(design, names, at or {}, column_means(design, moments))
+    grid = reference_grid(design, names, at or {}, column_means(design, moments[0]))
     half = coefficients.halves(level, grid.rows)
     eta, error = grid.rows @ coefficients.coef + grid.offset, coefficients.error_of(grid.rows)
     mean = scale.mean if type == "response" else np.asarray
@@ -341,5 +360,30 @@ def marginal_means(
         conf_low=mean(eta - half),
         conf_high=mean(eta + half),
     )
-    other = scale if type == "response" and scale.link != "identity" else None
-    return MarginalMeans(frame, grid, coefficients, level, other)
+    told = _told(design, grid.at, at or {}, moments[1], scale, type)
+    return MarginalMeans(frame, grid, coefficients, level, scale, type, told)
+
+
+def _told(
+    design: Design,
+    held: Mapping[str, float],
+    at: Mapping[str, Any],
+    whose: str,
+    scale: ResponseScale,
+    type: str,
+) -> str:
+    """Where numbers are ``held``, whose means these are, and the scale of the means."""
+    places = ", ".join(f"{name} = {in_prose(value, 5)}" for name, value in held.items())
+    text = "Equal weights for levels of other factors" + (f"; at {places}" if places else "")
+    found = [name for name in held if name not in at]
+    if found:
+        of = "" if len(found) == len(held) else " of " + ", ".join(found)
+        text += f" (mean{'s' * (len(found) > 1)}{of}: {whose})"
+    if scale.link == "identity":
+        plain = design.response is None or design.response in design.columns
+        return text + ("." if plain else f". Means of {design.response}.")
+    if type == "link":
+        return f"{text}. On the {scale.link} scale; type='response' has means of the response."
+    return (
+        f"{text}. Means of the linear predictor, and their intervals, on the scale of the response."
+    )

@@ -191,7 +191,8 @@ class MarginalModel(Model):
         """Estimated marginal means of factors, as R's ``emmeans``; no further privacy spent.
 
         Levels of other factors have equal weights, numbers are held at their means: those of the
-        public rows, or of the released moments where there are none.
+        public rows, or of the released moments where there are none; the page says which. A number
+        that enters by a function alone, as ``log(x)``, needs ``at=``.
 
         Parameters
         ----------
@@ -200,7 +201,8 @@ class MarginalModel(Model):
         at : mapping, optional
             Other values of numbers, and a level of another factor: ``{"x": 2.0, "h": "b"}``.
         type : {"link", "response"}
-            Means of the linear predictor, or these on the scale of the response.
+            Means of the linear predictor, or these on the scale of the response; contrasts are then
+            odds ratios of a logit, and ratios of a log link.
         level : float
             Of the intervals.
 
@@ -216,7 +218,9 @@ class MarginalModel(Model):
         >>> list(means.contrasts().frame.contrast)
         ['False - True']
         """
-        moments = self._design_moments()
+        public = self.public is not None
+        whose = "the public rows" if public else "released, of the private rows"
+        moments = self._design_moments(), whose
         args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
         return marginal_means(*args)
 

@@ -67,6 +67,7 @@ class ModelPage:
     filled: int
     m: int | None
     dropped: int
+    left_out: bool
     errors: str
     notes: tuple[str, ...]
     variance: ClassVar[str] = "constant variance"
@@ -253,8 +254,10 @@ def row_lines(
 ) -> list[str]:
     """How many rows there were, and which share of them was not used and why."""
     d = len(page.coefficients.coef)
-    left_out = f" (and {page.dropped} left out: missing or not finite)" if page.dropped else ""
-    public = "" if page.m is None else f", {page.m} public{left_out}"
+    dropped = f" (and {page.dropped} left out: missing or not finite)" if page.dropped else ""
+    if page.left_out:
+        dropped = " (left out: see the note)"
+    public = "" if page.m is None else f", {page.m} public{dropped}"
     protected = page.privacy.protected
     if protected.jointly:
         found = rows_of_persons(page.diagnostics)
@@ -267,7 +270,7 @@ def row_lines(
         counted = f"Persons: {page.n} private, by `{protected.person}`, with {number}"
         if protected.rows is not None:
             counted += f" (the first {protected.rows} of each)"
-        public = "" if page.m is None else f"; public rows: {page.m}{left_out}"
+        public = "" if page.m is None else f"; public rows: {page.m}{dropped}"
         return [f"{counted}{public}; columns: {d}"]
     lines = [f"Rows: {page.n} private{public}; columns: {d}"]
     if page.filled < page.n:
@@ -415,19 +418,19 @@ def wald_lines(wald: tuple[float, int, float] | None) -> list[str]:
     return [f"Wald test of all terms: {value} on {freedom} df, p {shown}"]
 
 
-def terms_page(
-    lines: Sequence[tuple[str, int, float, float]], title: str, few: bool = False
-) -> Page:
-    """Wald tests, a line for each: name, degrees of freedom, statistic and p value.
+def terms_page(lines: Sequence[tuple[str, int, float, float, float]], title: str) -> Page:
+    """Wald tests, a line for each: name, degrees of freedom, statistic, p value, and ``below``.
 
-    ``few``: they are F tests, whose statistic is shown by the degree of freedom.
+    Where these, the degrees of freedom of the denominator, are finite, they are F tests, whose statistic
+    is shown by the degree of freedom.
     """
-    names, df, chi2, p = zip(*lines, strict=True) if lines else ((), (), (), ())
-    law, value = _statistic(few, chi2, df)
+    names, df, chi2, p, below = zip(*lines, strict=True) if lines else ((), (), (), (), ())
+    law, value = _statistic(any(map(math.isfinite, below)), chi2, df)
     table = Table.from_columns(
         [
             Column("", names, align="l", csv_name="term"),
             Column("Df", [str(k) for k in df], df),
+            *_denominator(below),
             Column(law, [format_scalar(v, shown_digits(5)) for v in value], value),
             Column(f"Pr(>{law})", format_pval(list(p), p_digits()), p),
             Column("", stars(list(p)), align="l", in_csv=False),
@@ -445,17 +448,26 @@ def _statistic(few: bool, chi2: Sequence[float], df: Sequence[int]) -> tuple[str
     return "F", [value / k for value, k in zip(chi2, df, strict=True)]
 
 
+def _denominator(below: Sequence[float]) -> list[Column]:
+    """Degrees of freedom of the denominator, of F tests."""
+    if not any(map(math.isfinite, below)):
+        return []
+    shown = [format_scalar(v, 4) if math.isfinite(v) else "" for v in below]
+    return [Column("Den. Df", shown, [v if math.isfinite(v) else None for v in below])]
+
+
 def wald_page(
-    models: Sequence[str], df: int, chi2: float, p_value: float, free: bool, few: bool = False
+    models: Sequence[str], df: int, chi2: float, p_value: float, free: bool, below: float = math.inf
 ) -> Page:
-    """R's anova of two nested models, as a Wald test; ``few``: an F test."""
-    law, (value,) = _statistic(few, [chi2], [df])
+    """R's anova of two nested models, as a Wald test; an F test where ``below`` is finite."""
+    law, (value,) = _statistic(math.isfinite(below), [chi2], [df])
     from_one = "Both models come from one release: no further privacy spent."
     lines = "\n".join(f"Model {i + 1}: {text}" for i, text in enumerate(models))
     table = Table.from_columns(
         [
             Column("", ("1", "2"), align="l", csv_name="model"),
             Column("Df", ("", str(df)), (None, df)),
+            *_denominator([math.inf, below]),
             Column(law, ("", format_scalar(value, shown_digits(5))), (None, value)),
             Column(f"Pr(>{law})", ("", format_pval([p_value], p_digits())[0]), (None, p_value)),
             Column("", ("", stars([p_value])[0]), align="l", in_csv=False),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import numpy as np
@@ -25,27 +24,32 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
     for k, (_, name, at) in enumerate(columns_by_term(fit.design)):
         kept = kept_beside(fit.design, k, type)
         # with the variance of the whole model, as R's table has it
-        part = restrict(fit.estimate, kept, fixed_dispersion=True)
+        every = len(kept) == len(fit.coefficients.coef)  # some of which may have no errors
+        part = fit.estimate if every else restrict(fit.estimate, kept, fixed_dispersion=True)
         where = [kept.index(j) for j in at]
         total = part.sampling + part.privacy
         chi2, block = wald(part.coef, total, where), np.ix_(where, where)
         below = denominator(total[block], part.sampling[block], fit.coefficients.freedom)
-        lines.append((name, len(at), chi2, wald_p(chi2, len(at), below)))
+        lines.append((name, len(at), chi2, wald_p(chi2, len(at), below), below))
     how = {1: "in the order of the formula", 2: "each adjusted for those that do not contain it"}
     title = f"Wald tests of the terms, {how.get(type, 'each adjusted for all others')}"
-    frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value"])
-    return TermTests(frame, terms_page(lines, title, math.isfinite(fit.coefficients.freedom)))
+    frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value", "df_denominator"])
+    return TermTests(frame, terms_page(lines, title))
 
 
 def _require_alike(fit1: Model, fit2: Model) -> None:
-    """Raise where two fits are no models of one response by one function."""
+    """Raise where two fits are no models of one response, of as many rows, by one function."""
     functions = [_FUNCTION.sub("", fit.call).partition("(")[0] for fit in (fit1, fit2)]
     responses = [str(fit.design.response) for fit in (fit1, fit2)]
     families = [str(fit.table_facts().get("Family", "")) for fit in (fit1, fit2)]
+    rows = [str(fit.n) for fit in (fit1, fit2)]
+    weights = [str(fit.design.weights) for fit in (fit1, fit2)]
     for what, (one, other) in (
         ("function", functions),
         ("response", responses),
         ("family and link", families),
+        ("number of private rows", rows),
+        ("column of weights", weights),
     ):
         if one != other:
             raise ArgumentError(
@@ -122,7 +126,7 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     where = [large.coefficients.terms.index(t) for t in extra]
     chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
     below = large._denominator(where)
-    p, few = wald_p(chi2, len(extra), below), math.isfinite(below)
+    p = wald_p(chi2, len(extra), below)
     free = small.privacy is large.privacy
-    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free, few)
-    return Anova(len(extra), chi2, p, page)
+    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free, below)
+    return Anova(len(extra), chi2, p, page, below)

@@ -98,6 +98,9 @@ class Fit(Protocol):
     def diagnostics(self) -> tuple[Diagnostic, ...]: ...
     @property
     def cautions(self) -> tuple[str, ...]: ...
+    @property
+    def left_out(self) -> bool:
+        """Whether public rows were given, and were no guide."""
 
 
 def model_items(
@@ -123,12 +126,13 @@ def model_items(
         ),
         "estimate": fit.estimate,
         "system": fit.system,
-        "public": None if moments is None else moments.gram,
+        "public": None if moments is None or fit.left_out else moments.gram,
         "public_fit": public_fit,
         "public_spent": None if moments is None else moments.spent,
         "n": n,
         "m": None if moments is None else moments.m,
         "dropped": 0 if moments is None else moments.dropped,
+        "left_out": fit.left_out,
         "details": with_person_note(fit.diagnostics, unit) + _passes_line(session),
         "cautions": fit.cautions,
     }
@@ -169,6 +173,7 @@ class Model(Result):
     n: int
     m: int | None
     dropped: int
+    left_out: bool
     eta: float
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
@@ -211,6 +216,7 @@ class Model(Result):
             "filled": self.estimate.n,
             "m": None if self.public_spent is not None else self.m,
             "dropped": self.dropped,
+            "left_out": self.left_out,
             "errors": self.estimate.errors,
             "notes": self.notes,
         }
@@ -261,8 +267,8 @@ class Model(Result):
 
     @property
     def nobs(self) -> Any:
-        """Private rows: all of them, or about how many `n` persons have, as was released."""
-        return self.estimate.n if self.privacy.protected.jointly else self.n
+        """Private rows that the fit uses: about so many, where some surely cannot be used."""
+        return self.estimate.n
 
     def _glance_items(self) -> dict[str, list[Any]]:
         """What every one-row description holds."""
@@ -431,13 +437,14 @@ class Model(Result):
         terms = self.coefficients.terms
         self._require_no_factor(hypothesis)
         matrix, values, text = constraints(hypothesis, terms)
-        c = self.coefficients
-        chi2 = wald_of(c.coef, c.vcov, matrix, values)
-        total, sampling = (matrix @ part @ matrix.T for part in (c.vcov, c.sampling))
+        c, asked = self.coefficients, np.flatnonzero(matrix.any(axis=0))
+        block, matrix = np.ix_(asked, asked), matrix[:, asked]  # others may have no errors
+        chi2 = wald_of(c.coef[asked], c.vcov[block], matrix, values)
+        total, sampling = (matrix @ part[block] @ matrix.T for part in (c.vcov, c.sampling))
         below = denominator(total, sampling, c.freedom)
         p = wald_p(chi2, len(matrix), below)
-        lines = [(text, len(matrix), chi2, p)]
-        return Anova(len(matrix), chi2, p, terms_page(lines, "Wald test", math.isfinite(below)))
+        page = terms_page([(text, len(matrix), chi2, p, below)], "Wald test")
+        return Anova(len(matrix), chi2, p, page, below)
 
     def _require_no_factor(self, hypothesis: Any) -> None:
         """Raise where a hypothesis is the name of a term that has several coefficients."""

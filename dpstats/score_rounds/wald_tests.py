@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -20,6 +21,8 @@ class Anova(OnPage):
     chi2, p_value : float
     page : Page
         The test as it prints.
+    df_denominator : float
+        Of an F test, F = chi2 / df; infinite of a chi-square test.
 
     See Also
     --------
@@ -41,6 +44,7 @@ class Anova(OnPage):
     chi2: float
     p_value: float
     page: Page
+    df_denominator: float = math.inf
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -50,7 +54,8 @@ class TermTests(OnPage):
     Attributes
     ----------
     frame : DataFrame
-        A line for each term: its name, degrees of freedom, statistic and p value.
+        A line for each term: its name, degrees of freedom, statistic and p value, and degrees of freedom
+        of the denominator of an F test.
     page : Page
         The tests as they print.
 
@@ -66,7 +71,7 @@ class TermTests(OnPage):
     >>> public, private = fair()
     >>> fit = dp_lm("rate_marriage ~ age + religious", private, public=public, mu=1, seed=1)
     >>> anova(fit).frame.columns.tolist()
-    ['term', 'df', 'chi2', 'p_value']
+    ['term', 'df', 'chi2', 'p_value', 'df_denominator']
     """
 
     frame: pd.DataFrame

@@ -249,6 +249,7 @@ def test_pandas_columns_of_arrow_hold_any_bytes(tmp_path: Path) -> None:
         (["017", "17", " 17", "1e1", "nan", "+17", "x17"], [2.0, 7.0]),  # may have been numbers
         ([2.0**53, 2.0**60, np.float32(2**24), np.float16(2048)], []),  # may have been rounded
         ([2.0**53 - 1, -0.0, 0, 1.5], [1.0, 2.0]),
+        (["-0", 0, "0"], [2.0]),
         ([np.longdouble(1), complex(1), 10**70, 1], [4.0]),
         ([True, "True", np.bool_(True), False, 1], [5.0]),  # whether True is 1 is open
         ([b"017", b"17", 17, b"x", "x", "TRUE", " false"], [2.0, 4.0]),
@@ -410,6 +411,14 @@ def test_a_folder_and_a_file_that_name_one_person_are_refused(tmp_path: Path) ->
         pq.write_table(pa.table(table), tmp_path / folder / "rows.parquet")
     with pytest.raises(SchemaError, match="text of a folder or file"):
         _alive(str(tmp_path), 1)
+
+
+def test_a_number_in_a_text_file_is_one_person_however_large_it_is(tmp_path: Path) -> None:
+    ids = ["0", "0e60", "-0", "1e60", "1" + 60 * "0", "12e-90", "1.2e-89", "1e" + 30 * "9"]
+    rows = [f"{k}.0,1.0,{who}" for k, who in enumerate(ids, start=1)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["y,x,who", *rows]))
+    assert _alive(str(path), 1) == [1.0, 4.0, 6.0]  # the last names nobody
 
 
 def test_rows_in_the_folder_of_missing_values_are_nobodys(tmp_path: Path) -> None:

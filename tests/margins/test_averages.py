@@ -234,6 +234,14 @@ def test_a_result_holds_no_rows_and_says_what_it_cost() -> None:
     assert list(found.tidy().term) == ["x", "z", "g", "g"]
 
 
+def test_the_slack_of_a_fit_is_in_what_it_and_its_averages_cost() -> None:
+    fit = dp_lm("y ~ x + g", TABLE, epsilon=3, delta=1e-5, seed=1)  # levels are released
+    found = " ".join(str(_private(fit, "predictions", TABLE, mu=0.2, seed=1)).split())
+    both = math.hypot(fit.privacy.mu, 0.2)
+    assert fit.privacy.slack > 0
+    assert f"cost mu = {both:.4g} up to delta0 = {fit.privacy.slack:.3g}." in found
+
+
 def test_they_are_charged_before_a_row_is_read() -> None:
     fit, budget = _FITS["logit"], Budget(mu=1)
     _private(fit, "slopes", TABLE, mu=0.8, budget=budget, seed=1)

@@ -62,7 +62,12 @@ def test_means_on_the_scale_of_the_response() -> None:
     assert means.frame.emmean.to_numpy() == pytest.approx([36.1962, 26.2479, 21.5514], rel=1e-4)
     assert means.frame.std_error[0] == pytest.approx(1.41823, rel=1e-3)
     assert "scale of the response" in " ".join(str(means).split())
+    ratios = means.contrasts().frame  # pairs(..., type = "response")
+    assert ratios.contrast[0] == "L / M"
+    assert ratios.ratio[0] == pytest.approx(36.1962 / 26.2479, rel=1e-4)
     found = POISSON.emmeans("tension").contrasts()
+    assert ratios.statistic.tolist() == found.frame.statistic.tolist()
+    assert "on the log scale" in str(found)
     assert found.frame.p_value[2] == pytest.approx(0.010910, rel=1e-3)
     assert "Pr(>|z|)" in str(found)
     assert "Adjusted for 3 means: tukey" in str(found)

@@ -19,7 +19,7 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
-from dpstats import Budget, dp_glm, dp_lm, etable
+from dpstats import Budget, anova, dp_glm, dp_lm, etable
 from dpstats.column_search.search import ColumnScale
 from dpstats.errors import (
     ArgumentError,
@@ -570,7 +570,7 @@ def test_a_call_ends_with_a_result_whatever_the_rows(
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             fit = call(_HOSTILE[rows](DATA[:900]))
-        assert fit.nobs == 900
+        assert fit.n == 900
 
 
 @pytest.mark.parametrize("fit", [dp_lm, dp_glm])
@@ -672,8 +672,44 @@ def test_a_centred_column_in_smaller_units_is_not_shrunk_to_nothing(
         else:
             fit = dp_glm("y ~ a + b + c", private, family=family, **call)
         assert any("were left out" in note for note in fit.notes)
+        page = str(fit.summary())
+        assert "200 public (left out: see the note)" in page
+        assert "from private rows alone" in page
         assert (np.abs(fit.coef()[1:] - [0.5, -0.4, 0.3]) < 7 * fit.se()[1:]).all()
         assert (fit.se() < 0.15).all()
+
+
+def test_marginal_means_stand_at_private_means_where_public_rows_were_left_out() -> None:
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"x": rng.normal(38, 6, 4200), "g": rng.choice(list("ab"), 4200)})
+    rows["y"] = 0.1 * rows.x + (rows.g == "b") * (rows.x - 38) + rng.normal(size=4200)
+    public, private = rows[:200], rows[200:].assign(x=lambda t: 60 * t.x)
+    fit = dp_lm("y ~ x * g", private, public, mu=4, seed=1)
+    means = fit.emmeans("g")
+    assert means.grid.at["x"] == pytest.approx(private.x.mean(), rel=0.02)
+    assert "mean: released, of the private rows" in " ".join(str(means).split())
+    assert abs(means.contrasts().frame.estimate[0]) < 1  # at the public mean: 38
+    near = dp_lm("y ~ x * g", rows[200:], public, mu=4, seed=1).emmeans("g")
+    assert "mean: the public rows" in " ".join(str(near).split())
+
+
+def test_a_term_with_errors_is_tested_beside_others_that_have_none() -> None:
+    table = DATA.assign(again=DATA.a)
+    fit = dp_lm("y ~ a + again + g", table, mu=20, seed=1, limits={"g": ["p", "q", "r"]})
+    assert np.isnan(fit.se()["a"])
+    z = fit.coef()["g[T.q]"] / fit.se()["g[T.q]"]
+    assert fit.wald_test("g[T.q]").chi2 == pytest.approx(z**2)
+    assert np.isfinite(anova(fit, type=3).frame.set_index("term").chi2["g"])
+
+
+def test_a_list_of_two_numbers_is_not_taken_for_a_range() -> None:
+    budget = Budget(mu=1)
+    for public in (None, DATA):
+        with pytest.raises(
+            ArgumentError, match=r"a range is written with round brackets, \(-9, 9\)"
+        ):
+            dp_lm("y ~ a", DATA, public, mu=1, limits={"a": [-9, 9]}, budget=budget)
+    assert budget.spent.mu == 0
 
 
 @pytest.mark.parametrize("times", [0.8, 0.7])

@@ -62,6 +62,7 @@ class EptrFit:
     moments_released: bool = False
     system: ReleasedSystem | None = None
     cautions: tuple[str, ...] = ()
+    left_out: bool = False
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

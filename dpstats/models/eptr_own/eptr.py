@@ -281,13 +281,16 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
 
 
 def _given(name: str, value: Any) -> int:
-    """How many numbers were given; they are private, so only their type is looked at."""
+    """How many numbers were given; they are private, so only their types are looked at.
+
+    A whole number of Python may be of any size: too large a one is an object to numpy.
+    """
     array = suppress_private_errors(lambda: np.asarray(value))
-    if array is None or array.dtype.kind not in "biuf" or array.size == 0:
-        raise ArgumentError(
-            f"{name} must be a number, an array of numbers, or a function of the data."
-        )
-    return array.size
+    if array is not None and array.size:
+        whole = array.dtype.kind == "O" and all(isinstance(one, int) for one in array.ravel())
+        if whole or array.dtype.kind in "biuf":
+            return array.size
+    raise ArgumentError(f"{name} must be a number, an array of numbers, or a function of the data.")
 
 
 def _answer(no_reply: Any, size: int) -> Any:

@@ -104,6 +104,8 @@ class GlmFit:
     """Those of the notes that say that cutting may have moved coefficients."""
     design_moments: Floats | None = None
     """Second moments of the design, as they were released before the first step."""
+    left_out: bool = False
+    """Whether public rows were given, and were no guide."""
 
 
 def check_room(n: int, mu: float) -> None:

@@ -155,7 +155,9 @@ class GlmTaskForN:
             if guided is not None:
                 return guided, session
             fit, session = alone(replace(task, moments=None), rows, total, noise, session)
-            return replace(fit, notes=(*left_out_note(task.design), *fit.notes)), session
+            return replace(
+                fit, notes=(*left_out_note(task.design), *fit.notes), left_out=True
+            ), session
         assert task.moments is not None
         assert self.limits is not None
         radius = math.sqrt(rows.d * self.log_factor)

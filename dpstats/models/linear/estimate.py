@@ -22,6 +22,8 @@ class LinearFit:
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     """Those of the notes that say that cutting may have moved coefficients."""
+    left_out: bool = False
+    """Whether public rows were given, and were no guide."""
 
 
 @dataclass(frozen=True)

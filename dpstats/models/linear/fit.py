@@ -155,7 +155,7 @@ def fit_rows(
         if guided is not None:
             return guided, session
     fit, session = alone(replace(task, moments=None), rows, total, noise, session)
-    return replace(fit, notes=(*left_out_note(task.design), *fit.notes)), session
+    return replace(fit, notes=(*left_out_note(task.design), *fit.notes), left_out=True), session
 
 
 def anchored_if_near(

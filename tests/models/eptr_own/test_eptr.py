@@ -290,7 +290,7 @@ def test_private_data_are_no_public_sample() -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"safety": v} for v in (math.nan, math.inf, -1.0)])
-@pytest.mark.parametrize("estimate", [math.nan, -math.inf, 0.5])
+@pytest.mark.parametrize("estimate", [math.nan, -math.inf, 0.5, 2**64, 10**400])
 def test_private_numbers_are_not_refused_for_what_they_are(
     arguments: dict[str, float], estimate: float
 ) -> None:

@@ -38,6 +38,7 @@ BINOMIAL = GlmPage(
     m=318,
     errors="hetero",
     dropped=0,
+    left_out=False,
     notes=("A note in words.",),
     family="binomial",
     link="logit",

@@ -57,6 +57,7 @@ PAGE = LinearPage(
     m=318,
     errors="hetero",
     dropped=2,
+    left_out=False,
     notes=("A note in words.",),
 )
 
