@@ -381,6 +381,8 @@ def _swapped(first: Any, second: Any) -> bool:
 
 def _too_many(function: str, places: Sequence[str], known: Sequence[str]) -> str:
     """What to type where more stands in a call than it takes by position."""
+    if function == "anova":
+        return "anova() compares two fits, or tests the terms of one: of several compare each pair."
     if not known:
         return f"{function}() takes no arguments; {function}()['x1'] picks one of its numbers."
     taken = ", ".join(name for name in places if name != "self")
@@ -411,6 +413,8 @@ def _instead(function: str, name: str, known: Sequence[str]) -> str:
         return "level=0.95 stands for alpha=0.05"
     if name == "type" and function == "predict":
         return "predictions are on the scale of the response"
+    if name in ("title", "caption") and function == "etable":
+        return "captions are those of a page: etable(fit).to_latex(caption='...')"
     if name == "family" and function == "dp_lm":
         return (
             "families are those of dp_glm: dp_glm(formula, data, public, family='binomial', mu=1)"

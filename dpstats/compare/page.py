@@ -21,6 +21,8 @@ FACTS = (
     "Rows",
     "Public rows",
     "Fixed effects",
+    "Estimator",
+    "Endogenous",
     "First-stage F (iid)",
     "Family",
     "Dispersion",

@@ -40,7 +40,8 @@ _NUMBERS = (
     "thousands are separated"
 )
 ADVICE = {
-    "datetime": "turn it into a number first, e.g. (t - pd.Timestamp('2020-01-01')).dt.days",
+    "datetime": "turn it into a number first, e.g. (t - pd.Timestamp('2020-01-01')).dt.days, or into "
+    "text for levels, t.astype(str)",
     "object": _NUMBERS,
     "category": _NUMBERS,
     "other": "turn it into numbers, booleans or strings first",

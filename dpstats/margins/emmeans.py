@@ -146,7 +146,8 @@ def reference_grid(
             )
         if place is None or not math.isfinite(place):
             raise ArgumentError(
-                f"the mean of `{name}` was not released: give its value, at={{'{name}': 1.0}}."
+                f"the mean of `{name}` is not known, which enters the formula by a function alone: give "
+                f"its value, at={{'{name}': 1.0}}."
             )
         values[name], used[name] = [place], place
     for name in at:

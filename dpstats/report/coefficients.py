@@ -64,7 +64,7 @@ def plot_coefficients(
     """Estimates with their intervals, the first on top.
 
     A thick bar is the interval that sampling alone would give, a thin line the full one. Where there
-    are no standard errors there is the estimate by itself.
+    are no standard errors there is the estimate by itself, a hollow point.
     """
     z = quantile(level, coefficients.freedom)
     kept = chosen(coefficients.terms, terms, intercept)
@@ -84,7 +84,11 @@ def plot_coefficients(
         if known.any():
             ends = (coef - half)[known], (coef + half)[known]
             ax.hlines(rows[known], *ends, colors=colour, linewidth=width, label=label)
-    ax.plot(np.where(np.isfinite(coef), coef, np.nan), rows, "o", color="black", markersize=3.5)
+    black = {"marker": "o", "color": "black", "linestyle": "none", "markersize": 3.5}
+    ax.plot(coef[known], rows[known], **black)
+    alone = np.isfinite(coef) & ~known
+    if alone.any():
+        ax.plot(coef[alone], rows[alone], **black, markerfacecolor="white", label="no interval")
     ax.set_yticks(rows, names, parse_math=False)
     ax.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
     ax.tick_params(axis="y", length=0)
@@ -92,7 +96,7 @@ def plot_coefficients(
     above: dict[str, Any] = {
         "loc": "lower right",
         "bbox_to_anchor": (1, 1),
-        "ncols": 2,
+        "ncols": 3 if alone.any() and known.any() else 2,
         "borderaxespad": 0.2,
     }
     finish(ax, x, "", **above, frameon=False)

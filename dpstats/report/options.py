@@ -75,6 +75,9 @@ class _Changed:
     def __init__(self, before: _Choice, now: _Choice) -> None:
         self._before, self._now = before, now
 
+    def __repr__(self) -> str:
+        return f"<options: digits = {self._now.digits}, stars = {self._now.stars}>"
+
     def __enter__(self) -> Options:
         _set(self._before)
         self._token = _LOCAL.set(self._now)

@@ -234,9 +234,9 @@ class PrivacyStatement:
         """Probability with which mu and rho may fail to hold; 0 for Gaussian mechanisms."""
         return self.total.slack
 
-    def epsilon(self, delta: float) -> float:
-        """Smallest epsilon at this delta."""
-        return self.total.epsilon(delta)
+    def epsilon(self, delta: float | None = None) -> float:
+        """Smallest epsilon at a delta; by default at the one that pages show."""
+        return self.total.epsilon(self.shown_delta if delta is None else delta)
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at this epsilon."""

@@ -32,7 +32,7 @@ from dpstats.frame import (
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients
 from dpstats.report.diagnostics import with_person_note
-from dpstats.report.model import ERROR_NAMES, ModelPage, print_page, terms_page
+from dpstats.report.model import ERROR_NAMES, ModelPage, errors_name, print_page, terms_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
@@ -273,9 +273,11 @@ class Model(Result):
     def _glance_items(self) -> dict[str, list[Any]]:
         """What every one-row description holds."""
         df: dict[str, list[Any]] = {"df_residual": [self.estimate.n - len(self.coefficients.coef)]}
+        vcov = self.estimate.errors
         if self.privacy.protected.jointly:
             df["persons"] = [self.n]
-        return df | super()._glance_items() | {"vcov": [self.estimate.errors]}
+            vcov = errors_name(vcov, self.privacy)
+        return df | super()._glance_items() | {"vcov": [vcov]}
 
     def _predictor(self, newdata: Any) -> tuple[Floats, Floats, Floats, pd.Index | None]:
         """Linear predictor with offset, its variance and degrees of freedom, and the index."""

@@ -167,11 +167,12 @@ def _coefficients(terms: list[str], sampling: list[float]) -> Coefficients:
 def test_without_errors_there_are_points() -> None:
     nan = float("nan")
     ax = plot_coefficients(_coefficients(["a", "b", "c"], [nan, 1.0, nan]), None, 0.95, False, None)
-    assert _points(ax).get_xdata().tolist() == [1, 2, 3]
+    given, alone = [line for line in ax.lines if line.get_marker() == "o"]
+    assert (given.get_xdata().tolist(), alone.get_xdata().tolist()) == ([2], [1, 3])
+    assert (alone.get_markerfacecolor(), _said(ax)[-1]) == ("white", "no interval")
     assert [row[2] for row in _segments(ax)["sampling"]] == [1]
     bare = plot_coefficients(_coefficients(["a", "b"], [nan, nan]), None, 0.95, False, None)
-    assert _points(bare).get_xdata().tolist() == [1, 2]
-    assert bare.get_legend() is None
+    assert _said(bare) == ["no interval"]
     assert bare.get_xlabel() == "estimate"
     bare.figure.canvas.draw()
 

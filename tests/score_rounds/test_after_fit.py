@@ -168,6 +168,13 @@ def test_the_name_of_a_factor_is_no_hypothesis_of_one_equation() -> None:
     assert both.chi2 == pytest.approx(anova(LM, type=3).frame.set_index("term").chi2["g"])
 
 
+def test_names_in_backticks_are_names_in_hypotheses() -> None:
+    table = TABLE.rename(columns={"x": "a^b"})
+    fit = dp_lm("y ~ `a^b` + z", table, **ALL | {"public": table})
+    for spelled in ("`a^b` = 0", "a^b = 0", "`a^b`"):
+        assert fit.wald_test(spelled).chi2 == pytest.approx((fit.coef() / fit.se())["a^b"] ** 2)
+
+
 @pytest.mark.parametrize("verb", ["predictions", "slopes", "comparisons"])
 def test_a_verb_without_rows_names_itself(verb: str) -> None:
     with pytest.raises(ArgumentError, match=rf"{verb}\(newdata\).*{verb}\(data=private") as caught:

@@ -96,6 +96,8 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
             power = before in ("^", "**")
             if (power and not text.isdigit()) or before in ("*", "/") or after in ("*", "/"):
                 return _ARITHMETIC
+    if re.search(r"`[^`]*\$[^`]*`", formula):
+        return "names with a $ cannot be read, also in backticks: rename such a column"
     if re.search(r"\w\$\w", formula):
         return "columns stand without their table, 'y ~ x' in place of 'd$y ~ d$x'"
     if any(kind == "operator" and re.search("[,;]", text) for text, kind, _ in tokens):

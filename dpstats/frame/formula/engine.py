@@ -47,6 +47,7 @@ from dpstats.frame.table import Array
 Term = tuple[Factor, ...]
 
 _MOST_TERMS = 1000
+_REFERENCE = re.compile(r"C\((.+), contr\.treatment\((?:base=)?(.+)\)\)")
 _KINDS = {"lookup": "column", "python": "expression", "literal": "literal"}
 
 
@@ -246,7 +247,11 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
             coding.update({name: table[:, j].copy() for j, name in enumerate(fields)})
             names.append(tuple(fields))
     except (ValueError, TypeError, IndexError, AttributeError) as error:
-        raise FormulaError(f"the contrasts of `{text}` do not fit its levels: {error}.") from None
+        reference = _REFERENCE.fullmatch(text)
+        what = f"the contrasts of `{text}` do not fit its levels"
+        if reference is not None:
+            what = f"`{reference[1]}` has no level {reference[2]} to compare others with"
+        raise FormulaError(f"{what}: {error}.") from None
     return Fields(names[0], names[1], bool(options.get("spans_intercept", True)), coding)
 
 

@@ -11,6 +11,7 @@ from dpstats.frame.formula.r_spelling import call_in_python
 
 _BETWEEN = re.compile(r":(?![^\[(]*[\])])")
 _LEVEL = re.compile(r"\[(?:T\.)?([^\[\]]*)\]$")
+_BLANK = re.compile(r"[\s`]")
 _TRUTH = re.compile(r"(True|False)$")
 _MOST_PARTS = 3
 
@@ -24,7 +25,7 @@ def squeezed(text: str) -> str:
     'I(age**2)=2*Intercept'
     """
     plain = call_in_python(text.replace("(Intercept)", "Intercept")).replace('"', "'")
-    return re.sub(r"[\s`]", "", plain)
+    return _BLANK.sub("", plain)
 
 
 def term_spellings(terms: Sequence[str]) -> dict[str, str]:
@@ -39,6 +40,7 @@ def term_spellings(terms: Sequence[str]) -> dict[str, str]:
     own: dict[str, set[str]] = {}
     for term in terms:
         own.setdefault(squeezed(term), set()).add(term)
+        own.setdefault(_BLANK.sub("", term), set()).add(term)  # as in backticks
         for spelling in _spellings(squeezed(term)):
             found.setdefault(spelling, set()).add(term)
     found |= own  # the name of a term is no other's

@@ -75,8 +75,9 @@ def dp_feols(
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
     vcov : {"hetero", "iid"} or {"CRV1": person}, optional
-        Standard errors. With ``person=`` they are clustered by that column, and no other clustering is
-        available; else "hetero" (or "HC1"), the sandwich.
+        Standard errors: "hetero" (or "HC1"), the sandwich. With ``person=`` it is clustered by that
+        column, and no other clustering is available; "iid" are not clustered, and too short where rows
+        of a person are alike.
     weights : str, optional
         A column; weights need a public bound, as in `dp_lm`.
     limits : mapping, optional

@@ -131,7 +131,8 @@ class PanelModel(MarginalModel):
             for name, test in self.second.first_stages
         ]
         if self.second.agreement is not None:
-            lines.append(self._line("instruments agree: Hansen J", self.second.agreement))
+            name = "Sargan" if self.estimate.errors == "iid" else "Hansen J"
+            lines.append(self._line(f"instruments agree: {name}", self.second.agreement))
         return tuple(lines)
 
     @staticmethod
@@ -193,6 +194,8 @@ class PanelModel(MarginalModel):
         if self.fixed_effects:
             facts["Fixed effects"] = " + ".join(name for name, _ in self.fixed_effects)
         if self.second is not None:
+            facts["Estimator"] = "2SLS"
+            facts["Endogenous"] = ", ".join(self.endogenous)
             facts["First-stage F (iid)"] = ", ".join(
                 format_scalar(test.value, 4) for _, test in self.second.first_stages
             )

@@ -48,7 +48,8 @@ def plot_ellipses(
         outline = _outline(one.mean[list(pair)], one.covariance[np.ix_(pair, pair)], level)
         ax.plot(*outline, **line_style(j), label=f"{one.name}, {100 * level:.4g} %")
         ax.plot(*one.mean[list(pair)], "+", color=line_style(j)["color"], markersize=9)
-    return finish(ax, terms[pair[0]], terms[pair[1]] if len(pair) > 1 else "density")
+    title = f"two of {len(terms)} columns: x=, y= name others" if len(terms) > 2 and x is y else ""
+    return finish(ax, terms[pair[0]], terms[pair[1]] if len(pair) > 1 else "density", title)
 
 
 def _pair(terms: Sequence[str], x: str | None, y: str | None) -> tuple[int, ...]:

@@ -304,5 +304,8 @@ class GaussianModel(Result):
         -------
         matplotlib axes
         """
-        ellipse = Ellipse("released Gaussian", self.coefficients.coef, self.matrix)
+        name = "released Gaussian"
+        if self.cov_source == "public rows":
+            name = f"released mean, covariance: {self.cov_source}"
+        ellipse = Ellipse(name, self.coefficients.coef, self.matrix)
         return plot_ellipses(self.terms, [ellipse], self.public_points, x, y, level, ax)

@@ -45,6 +45,8 @@ _PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
 _OCTAVES = 32
 LEAST_RADIUS = 1.5
 """In units of sqrt(d): scales are known to a factor of two at best."""
+_SINGLE, _BEYOND = 0.1, 1.25
+"""Noise of counts that show single rows; and times as long as the longest, about a moved centre."""
 _FREE, _FREE_SPREAD = 0.2, 0.1
 """Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
 DEAREST = 1.0
@@ -353,7 +355,8 @@ def last_mean_cut(
 ) -> MeanCut:
     """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
 
-    A radius at which noise is a small part of the error of sampling is never too large. Where no long
+    A radius at which noise is a small part of the error of sampling is never too large, but where counts
+    show every single row it need not be farther out than the longest. Where no long
     tail is seen there may be one: as for scores, what counts and their noise leave possible is weighed
     against the noise of the mean, `_ONE_SIDED` of it as if it had one direction. That noise is borne up
     to ``dearest`` errors of sampling. ``expected``: what public rows say that cuts take off a mean, as
@@ -361,7 +364,8 @@ def last_mean_cut(
     """
     level = min(0.01, 0.3 / math.sqrt(n))
     sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
-    radius = max(first_radius(lengths, n, d, level), _FREE * sd / math.sqrt(n) / unit)
+    free = min(_FREE * sd / math.sqrt(n) / unit, _longest(lengths))
+    radius = max(first_radius(lengths, n, d, level), free)
     beyond, lost, most = seen_tail(lengths, d, n), 0.0, math.inf
     if beyond is not None:
         radius, lost = mean_cut(noise, share, n, d, beyond, radius)
@@ -385,6 +389,13 @@ def last_mean_cut(
         farther = float(np.interp(radius, tail.lengths, tail.share))
     normal = float(scipy.stats.chi2.sf(radius**2 / variance, d))
     return MeanCut(radius, lost, most, max(farther, normal))
+
+
+def _longest(lengths: LogHistogram) -> float:
+    """A length that no row exceeds, where counts show every single one; else infinite."""
+    if lengths.noise_sd > _SINGLE or lengths.counts[-1] > 0.5:
+        return math.inf
+    return _BEYOND * float(lengths.edges()[1:][lengths.counts > 0.5].max(initial=0.0))
 
 
 def counted_variance(lengths: LogHistogram, n: int, d: int) -> float:
