@@ -33,9 +33,9 @@ from dpstats.budget.charge import Charge, charged, label_of, naming_budget
 from dpstats.column_search.releases import LevelSession
 from dpstats.errors import (
     DPStatsError,
+    ErrorsWithoutTrace,
     FormulaError,
     SchemaError,
-    without_trace,
 )
 from dpstats.frame import (
     Design,
@@ -218,13 +218,12 @@ class Charged:
         """
         given = {**(limits or {}), **{name: ["a", "b"] for name in unknown}}
         try:
-            with naming("the private data"):
+            with ErrorsWithoutTrace(), naming("the private data"):
                 return private_design(
                     formula, self.table, given, weights, offset, releases_levels=releases_levels
                 )
-        except BaseException as error:
-            without_trace(error)
-            if unknown and isinstance(error, FormulaError):
+        except FormulaError as error:
+            if unknown:
                 error.args = (
                     f"{error} (The levels 'a' and 'b' stand for those that would be released.) Where a "
                     f"formula names levels, declare them: limits={{'{unknown[0]}': [...]}}.",
@@ -251,12 +250,8 @@ class Charged:
         own = {*design.columns, "(weights)", "(norm)"}
         others = [name for name in limits or {} if name not in own]
         if others:
-            try:
-                with naming("the private data"):
-                    require_known_limits(others, self.table, [*design.columns])
-            except BaseException as error:  # Ctrl-C among them
-                without_trace(error)
-                raise
+            with ErrorsWithoutTrace(), naming("the private data"):
+                require_known_limits(others, self.table, [*design.columns])
         used = {name: value for name, value in (limits or {}).items() if name in own}
         check_limits(design, declared, used, alone)
 
@@ -266,27 +261,20 @@ class Charged:
         Where the rows of a person are summed up, its persons are counted, as a design encodes them.
         """
         reading = Reading(self.call.function, self.call.executor, self.call.progress)
-        try:
-            with naming("the private data"):
-                if self.call.unit.jointly:
-                    assert self.first is not None
-                    assert isinstance(how, Design)
-                    return open_persons(how, self.table, reading, self.first)
-                return open_rows(how, self.table, reading, self.first)
-        except BaseException as error:  # Ctrl-C among them
-            without_trace(error)
-            raise
+        with ErrorsWithoutTrace(), naming("the private data"):
+            if self.call.unit.jointly:
+                assert self.first is not None
+                assert isinstance(how, Design)
+                return open_persons(how, self.table, reading, self.first)
+            return open_rows(how, self.table, reading, self.first)
 
     def levels(self, names: Sequence[str], noise: Noise) -> ReleasedLevels:
         """Release the levels of text columns."""
-        try:
+        with ErrorsWithoutTrace():
             with naming("the private data"):
                 cells = LevelCells(self.table, self.first)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
-        except BaseException as error:  # Ctrl-C among them
-            without_trace(error)
-            raise
         for name, (levels, least) in found.items():
             if len(levels) < 2:
                 raise SchemaError(

@@ -136,6 +136,19 @@ def without_trace(error: BaseException) -> None:
     note_charge(error)
 
 
+class ErrorsWithoutTrace:
+    """A block that any error, Ctrl-C among them, leaves without its frames; see `without_trace`.
+
+    `contextlib.contextmanager` would not do: it gives an error its frames back.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            without_trace(error)
+
+
 def suppress_private_errors(work: Callable[[], T]) -> T | None:
     """What ``work`` returns, or None whatever it raises: nothing of it is shown.
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
-from dpstats.errors import suppress_private_errors, without_trace
+from dpstats.errors import ErrorsWithoutTrace, suppress_private_errors
 from dpstats.mechanism.claims import PROMISED, Claim
 from dpstats.mechanism.conditional import TestedRelease, lattice_unit, on_lattice, release_if_safe
 from dpstats.mechanism.noise import Noise
@@ -76,11 +76,8 @@ def tested_estimate(
     ``sensitivity`` is that at the target, and the smallest of any level, for which the lattice is made.
     An estimate that fails is replaced by zeros at level 0, where nothing is assumed of neighbours.
     """
-    try:
+    with ErrorsWithoutTrace():
         return _tested(data, estimate, safety, size, plan, sensitivity, cost, noise)
-    except BaseException as error:  # Ctrl-C among them
-        without_trace(error)
-        raise
 
 
 def _tested(

@@ -20,7 +20,7 @@ from dpstats.arrays import Floats
 from dpstats.call import Charged
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
-from dpstats.errors import ArgumentError, PublicDataError, without_trace
+from dpstats.errors import ArgumentError, ErrorsWithoutTrace, PublicDataError
 from dpstats.frame import (
     Design,
     check_columns,
@@ -139,14 +139,10 @@ def columns_to_find(
     charged: Charged, columns: str | Sequence[str], limits: Mapping[str, Any] | None
 ) -> ColumnsToFind:
     """From names and kinds of columns, and limits; of a stream rows are read for these."""
-    try:
-        with naming("the private data"):
-            table = column_types(charged.table)
-            formula = points_formula(columns, table.names)
-            design = private_design(formula, table, limits, releases_levels=False, numbers=True)
-    except BaseException as error:  # Ctrl-C among them
-        without_trace(error)
-        raise
+    with ErrorsWithoutTrace(), naming("the private data"):
+        table = column_types(charged.table)
+        formula = points_formula(columns, table.names)
+        design = private_design(formula, table, limits, releases_levels=False, numbers=True)
     charged.check_limits(design, True, limits)
     known = design_products(design).known
     searched = tuple(j for j in range(1, len(design.terms)) if j not in known)
