@@ -21,22 +21,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
-from dpstats.accounting.privacy import Cost, Privacy, Total, resolve_cost, resolve_privacy
-from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import (
-    check_seed,
-    listed,
-    mapping,
-    naming,
+from dpstats.accounting.privacy import (
+    ApproximatePrivacy,
+    Cost,
+    Privacy,
+    Total,
+    resolve_cost,
+    resolve_privacy,
 )
+from dpstats.accounting.unit import PrivacyUnit
+from dpstats.arguments import check_seed, listed, mapping, naming
 from dpstats.budget.charge import Charge, charged, label_of, naming_budget
 from dpstats.column_search.releases import LevelSession
-from dpstats.errors import (
-    DPStatsError,
-    ErrorsWithoutTrace,
-    FormulaError,
-    SchemaError,
-)
+from dpstats.errors import DPStatsError, ErrorsWithoutTrace, FormulaError, SchemaError
 from dpstats.frame import (
     Design,
     Encoding,
@@ -56,6 +53,7 @@ from dpstats.frame import (
 )
 from dpstats.mechanism.noise import Noise, make_noise
 from dpstats.mechanism.release import Release
+from dpstats.propose_test.call import Kind, Spend, resolve_spend
 from dpstats.public_input import check_limits, more_public_note, same_table, spent_note
 from dpstats.report.call_line import call_text, first_of
 from dpstats.report.diagnostics import rows_at_most
@@ -134,11 +132,26 @@ class Call(Generic[_Spent]):
         return Call(function, given, unit, total, total.per_row(unit.times), **how)
 
     @classmethod
-    def for_unit(
-        cls, function: str, given: Given, unit: PrivacyUnit, per_row: _Spent, **how: Any
-    ) -> Call[_Spent]:
-        """A call of which a row's share is known; the unit gets what that many rows of it are worth."""
-        return Call(function, given, unit, unit.whole(per_row), per_row, **how)
+    def propose_test(
+        cls,
+        function: str,
+        method: str,
+        kind: Kind,
+        given: Given,
+        *,
+        calibration: str,
+        allow_unproved: bool,
+        rows_per_person: int,
+        person: str | None,
+        **how: Any,
+    ) -> tuple[Call[Privacy | ApproximatePrivacy], Spend]:
+        """A call of efficient Propose-Test-Release, and what it spends on a row; see `resolve_spend`.
+
+        The unit gets what as many rows as it has are worth.
+        """
+        unit = PrivacyUnit.of(rows_per_person, person)
+        spend = resolve_spend(function, method, kind, calibration, given, unit, allow_unproved)
+        return Call(function, given, unit, unit.whole(spend.total), spend.total, **how), spend
 
     def for_levels(self, names: Sequence[str]) -> Call[Privacy]:
         """The same call, with a tenth of its delta for the release of the levels of these columns.

@@ -74,6 +74,7 @@ _MAY: dict[str, set[str]] = {
         "frame",
         "mechanism",
         "numerics",
+        "propose_test",
         "report",
     },
     "public_input": {"accounting", "frame", "numerics"},

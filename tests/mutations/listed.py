@@ -981,8 +981,8 @@ _CHARGED = (
     _charge(
         "calls with a total of a row charge per row",
         "dpstats/call.py",
-        "return Call(function, given, unit, unit.whole(per_row), per_row, **how)",
-        "return Call(function, given, unit, per_row, per_row, **how)",
+        "return Call(function, given, unit, unit.whole(spend.total), spend.total, **how), spend",
+        "return Call(function, given, unit, spend.total, spend.total, **how), spend",
         *_charged("eptr_lm, ptr, dp", "eptr_bayes, sums", "eptr_nw, gp", "eptr, gdp"),
     ),
     _charge(

@@ -15,7 +15,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import as_int, check_numbers, naming, one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged
@@ -35,13 +34,7 @@ from dpstats.models.eptr_bayes.fit import (
 )
 from dpstats.models.eptr_bayes.releases import ClassSession
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
-from dpstats.propose_test.call import (
-    ALONE,
-    Kind,
-    choose,
-    require_bounds,
-    resolve_spend,
-)
+from dpstats.propose_test.call import ALONE, Kind, choose, require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import not_used
 
@@ -152,16 +145,15 @@ def eptr_bayes(
     needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
     require_bounds("eptr_bayes", public, limits, needed)
     _check_target(target, method)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    unit = PrivacyUnit.of(rows_per_person, person)
-    spend = resolve_spend(
-        "eptr_bayes", method, _KINDS[method], calibration, given, unit, allow_unproved
-    )
-    call = Call.for_unit(
+    call, spend = Call.propose_test(
         "eptr_bayes",
-        given,
-        unit,
-        spend.total,
+        method,
+        _KINDS[method],
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        calibration=calibration,
+        allow_unproved=allow_unproved,
+        rows_per_person=rows_per_person,
+        person=person,
         budget=budget,
         executor=executor,
         progress=progress,
@@ -180,7 +172,7 @@ def eptr_bayes(
             f"`{column}` has {len(levels)} class; a classifier needs two or more. "
             f"Declare them: limits={{'{column}': ['a', 'b']}}."
         )
-    text = call.text(formula, given | {"method": method, "limits": limits})
+    text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
         charged.check_limits(design, public is None, limits, ALONE)
         rows = _rows(charged, design, formula, public)

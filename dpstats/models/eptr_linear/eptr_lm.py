@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers, check_size, mapping
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
@@ -30,14 +29,7 @@ from dpstats.models.eptr_linear.result import EptrLinearModel
 from dpstats.models.eptr_linear.rounds import by_rounds
 from dpstats.models.linear.dp_lm import check_response
 from dpstats.models.linear.page import EPTR_METHODS
-from dpstats.propose_test.call import (
-    ALONE,
-    Kind,
-    choose,
-    positive,
-    require_bounds,
-    resolve_spend,
-)
+from dpstats.propose_test.call import ALONE, Kind, choose, positive, require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items
@@ -167,7 +159,6 @@ def eptr_lm(
     default = "adaptive" if public is None and declares_coef else "rounds"
     weaker = method is None and default == "adaptive"
     method = choose("eptr_lm", EPTR_METHODS, method, default)
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
     check_numbers(0.0, eta)
     needed = "{'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10), '(coef)': 5}"
     if method != "rounds":
@@ -176,14 +167,15 @@ def eptr_lm(
         positive("target", target)
         if method not in ("ptr", "paper"):
             raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
-    unit = PrivacyUnit.of(rows_per_person, person)
-    kind = _KINDS[method]
-    spend = resolve_spend("eptr_lm", method, kind, calibration, given, unit, allow_unproved)
-    call = Call.for_unit(
+    call, spend = Call.propose_test(
         "eptr_lm",
-        given,
-        unit,
-        spend.total,
+        method,
+        _KINDS[method],
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        calibration=calibration,
+        allow_unproved=allow_unproved,
+        rows_per_person=rows_per_person,
+        person=person,
         budget=budget,
         executor=executor,
         progress=progress,
@@ -202,7 +194,7 @@ def eptr_lm(
         check_written(formula, None, None)
     else:
         design, geometry = declared_geometry(formula, limits or {}, method, target)
-    text = call.text(formula, given | {"method": method, "limits": limits})
+    text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
         if design is None:
             design = charged.design(formula, limits, None, None, releases_levels=False)
@@ -215,7 +207,7 @@ def eptr_lm(
                 geometry = public_geometry(moments, public, method, spend.mu, rows.n)
             test = make_test(method, geometry, rows.n, rows.d, spend, target)
         elif moments is None:
-            check_budget(rows.n, rows.d, spend.mu, unit, delta)
+            check_budget(rows.n, rows.d, spend.mu, call.unit, delta)
     noise = call.noise()
     session: Session[Any]
     if method == "rounds":
@@ -240,7 +232,7 @@ def eptr_lm(
         answers=fit.outcome.answers,
         moments_released=fit.moments_released,
         **model_items(
-            fit, design, moments, rows.n, session, unit, delta, least_squares_of(moments)
+            fit, design, moments, rows.n, session, call.unit, delta, least_squares_of(moments)
         ),
     )
     return charged.released(model)

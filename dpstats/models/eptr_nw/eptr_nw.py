@@ -12,7 +12,6 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
-from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_numbers
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
@@ -30,13 +29,7 @@ from dpstats.models.eptr_nw.fit import (
 from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, plan_notes
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
-from dpstats.propose_test.call import (
-    ALONE,
-    Kind,
-    choose,
-    require_bounds,
-    resolve_spend,
-)
+from dpstats.propose_test.call import ALONE, Kind, choose, require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import not_used
 
@@ -164,15 +157,15 @@ def eptr_nw(
     require_bounds(
         "eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}, with bandwidth=0.1 or another"
     )
-    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta}
-    unit = PrivacyUnit.of(rows_per_person, person)
-    kind = _KINDS[method]
-    spend = resolve_spend("eptr_nw", method, kind, calibration, given, unit, allow_unproved)
-    call = Call.for_unit(
+    call, spend = Call.propose_test(
         "eptr_nw",
-        given,
-        unit,
-        spend.total,
+        method,
+        _KINDS[method],
+        {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
+        calibration=calibration,
+        allow_unproved=allow_unproved,
+        rows_per_person=rows_per_person,
+        person=person,
         budget=budget,
         executor=executor,
         progress=progress,
@@ -182,7 +175,7 @@ def eptr_nw(
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
     design = find_design(formula, public, limits)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
-    text = call.text(formula, given | {"method": method, "limits": limits})
+    text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
         charged.check_limits(design, public is None, limits, ALONE)
         rows = charged.rows(design)

@@ -22,7 +22,7 @@ from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, numbers_of, one_number
 from dpstats.propose_test.bounds import decomposition, noise_radius, unanswered
-from dpstats.propose_test.call import Kind, plan_test, positive, resolve_spend
+from dpstats.propose_test.call import Kind, plan_test, positive
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.outcome import NO_REPLY_NOTE, answered
 from dpstats.propose_test.paper import papers_plan
@@ -165,11 +165,18 @@ def eptr(
         raise ArgumentError(
             f"calibration must be 'gdp', 'dp' or 'paper', not {shown(calibration)}."
         )
-    given = {"mu": None, "rho": None, "epsilon": epsilon, "delta": delta}
-    tail = calibration if kind == "tested" else "gdp"
-    unit = PrivacyUnit.of(rows_per_person, None)
-    spend = resolve_spend("eptr", calibration, kind, tail, given, unit, allow_unproved)
-    call = Call.for_unit("eptr", given, unit, spend.total, budget=budget, seed=seed)
+    call, spend = Call.propose_test(
+        "eptr",
+        calibration,
+        kind,
+        {"mu": None, "rho": None, "epsilon": epsilon, "delta": delta},
+        calibration=calibration if kind == "tested" else "gdp",
+        allow_unproved=allow_unproved,
+        rows_per_person=rows_per_person,
+        person=None,
+        budget=budget,
+        seed=seed,
+    )
     for name, value in (("beta", beta), ("share", share)):
         if not 0 < positive(name, value) < 1:
             raise ArgumentError(f"{name} must lie strictly between 0 and 1, not {shown(value)}.")
@@ -215,7 +222,7 @@ def eptr(
             beta=beta,
             noise_sd=None if level is not None else float(bounds[0]) / (share * spend.mu),
         )
-    text = _call(alpha, epsilon, delta, calibration, target, unit)
+    text = _call(alpha, epsilon, delta, calibration, target, call.unit)
     charged = call.charged(text, data, reads_paths=False)
     noise = call.noise()
     at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
