@@ -166,14 +166,8 @@ def plan_lm(
     if public is None:
         check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, resolve_family("gaussian"), limits, d, sigma, None)
-        options: dict[str, Any] = {
-            "sigma": sigma,
-            "d": d,
-            "limits": limits,
-            "ridge": ridge or None,
-            "delta": delta,
-        }
-        options |= {**given, "vcov": None if vcov == "hetero" else vcov}
+        options: dict[str, Any] = {"sigma": sigma, "d": d, "limits": limits, "ridge": ridge}
+        options |= {"delta": delta, **given, "vcov": vcov}
         text = call_text("plan_lm", formula, {"n": rows, **options}, unit)
         alone = LinearTask(method, ordinary.design, None, None, ridge, eta, vcov, alone=True)
 
@@ -202,9 +196,8 @@ def plan_lm(
     coef, residual = public_fit(moments.gram, moments.cross, moments.yy, moments.m)
     size = residual_sd(sigma, residual, moments)
     task = LinearTask(method, moments.design, moments, None, ridge, eta, vcov)
-    options = {**given, "delta": delta, "method": method, "ridge": ridge or None, "sigma": sigma}
-    options["vcov"] = None if vcov == "hetero" else vcov
-    options |= {"weights": weights, "offset": offset, "limits": limits}
+    options = {**given, "delta": delta, "method": method, "ridge": ridge, "sigma": sigma}
+    options |= {"vcov": vcov, "weights": weights, "offset": offset, "limits": limits}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
 
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
@@ -305,15 +298,8 @@ def plan_glm(
     if public is None:
         check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, model, limits, d, None, mean)
-        options: dict[str, Any] = {
-            "family": family_shown(model),
-            "mean": mean,
-            "d": d,
-            "limits": limits,
-            **given,
-        }
-        options |= {"ridge": ridge or None, "delta": delta}
-        options |= {"vcov": None if vcov == "hetero" else vcov}
+        options: dict[str, Any] = {"family": family_shown(model), "mean": mean, "d": d}
+        options |= {"limits": limits, **given, "ridge": ridge, "delta": delta, "vcov": vcov}
         text = call_text("plan_glm", formula, {"n": rows, **options}, unit)
         bare = GlmTask(
             method,
@@ -359,8 +345,8 @@ def plan_glm(
         method, model, moments.design, moments, known, None, ridge, eta, iterations, vcov
     )
     options = {"family": family_shown(model), **given, "delta": delta, "method": method}
-    options |= {"ridge": ridge or None, "weights": weights, "offset": offset}
-    options |= {"limits": limits, "vcov": None if vcov == "hetero" else vcov}
+    options |= {"ridge": ridge, "weights": weights, "offset": offset}
+    options |= {"limits": limits, "vcov": vcov}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
     prepared = cache(task.prepared)  # most rehearsals have as many rows as the one before

@@ -10,15 +10,20 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import number, shown
 
 _MOST_SHOWN = 20  # items of an argument in a call
+_DEFAULTS = {"ridge": 0.0, "vcov": "hetero"}
 
 
 def call_text(function: str, formula: str, options: Mapping[str, Any], unit: PrivacyUnit) -> str:
-    """The call as R would print it; options that are None, or empty, are left out."""
+    """The call as R would print it; options that are None, empty or the default are left out."""
     rows = unit.rows if unit.jointly or unit.rows != 1 else None
     options = {**options, "rows_per_person": rows, "person": unit.person}
-    given = {k: v for k, v in options.items() if v or not isinstance(v, Mapping | None)}
-    arguments = [f"{name} = {_written(value)}" for name, value in given.items()]
+    arguments = [f"{k} = {_written(v)}" for k, v in options.items() if not _left_out(k, v)]
     return f'{function}("{formula}", {", ".join(arguments)})'
+
+
+def _left_out(name: str, value: Any) -> bool:
+    empty = isinstance(value, Mapping | None) and not value
+    return empty or (name in _DEFAULTS and value == _DEFAULTS[name])
 
 
 def _written(value: Any) -> str:

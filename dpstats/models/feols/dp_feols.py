@@ -136,8 +136,7 @@ def dp_feols(
         moments, columns = panel_moments(formula, public, person, weights, limits)
     check_response(moments.design)
     within = person is not None and person in formula.effects
-    options: dict[str, Any] = {**call.given, "vcov": None if errors == "hetero" else errors}
-    options |= {"weights": weights, "limits": limits}
+    options = {**call.given, "vcov": errors, "weights": weights, "limits": limits}
     with call.charged(call.text(fml, options), data) as charged:
         charged.check_limits(moments.design, False, limits)
         rows = charged.rows(moments.design)

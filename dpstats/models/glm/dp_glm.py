@@ -203,8 +203,7 @@ def dp_glm(
         design = moments.design
         alone = partly and not moments.determines_columns()
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
-    options |= {"iterations": iterations, "ridge": ridge or None}
-    options["vcov"] = None if vcov == "hetero" else vcov
+    options |= {"iterations": iterations, "ridge": ridge, "vcov": vcov}
     options |= {"weights": weights, "offset": offset, "limits": limits}
     persons = "all" if call.unit.jointly else None
     with call.charged(call.text(formula, options), data) as charged:

@@ -210,8 +210,7 @@ def dp_lm(
         design = moments.design
     if design is not None:
         check_response(design)
-    options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge or None}
-    options["vcov"] = None if vcov == "hetero" else vcov
+    options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge, "vcov": vcov}
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(formula, options), data) as charged:
         if design is None:
