@@ -218,17 +218,17 @@ def check_vcov(vcov: Any) -> str:
         return str(vcov)
     if isinstance(vcov, str) and vcov.upper() == "HC1":
         return "hetero"
-    said, more = shown(vcov), ""
+    given, more = shown(vcov), ""
     if isinstance(vcov, str) and vcov.lower() in _SANDWICHES:
         more = ". vcov='hetero' (the default) is HC1"
     elif isinstance(vcov, Mapping) and len(vcov) == 1:
         (how, column), *_ = vcov.items()
         if one_of(how, _CLUSTERED) and isinstance(column, str):  # a name, and no rows
-            said = f"{{{how!r}: {shown(column)}}}"
+            given = f"{{{how!r}: {shown(column)}}}"
             more = f". Errors are clustered by person where person={shown(column)} is given"
     raise ArgumentError(
         "vcov must be 'hetero' (the sandwich, HC1) or 'iid' (of constant variance, or the family's), "
-        f"not {said}{more}."
+        f"not {given}{more}."
     )
 
 

@@ -182,9 +182,9 @@ def check_terms(design: Design, ridge: float) -> None:
     """
     if not ridge:
         refuse_aliases(design)
-    said = far_powers_within_limits(design)
-    if said is not None:
-        warn_at_call(f"within their limits {said}")
+    reason = far_powers_within_limits(design)
+    if reason is not None:
+        warn_at_call(f"within their limits {reason}")
 
 
 def check_limits(

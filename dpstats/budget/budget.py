@@ -32,7 +32,14 @@ from dpstats.budget.ledger import (
     plain,
 )
 from dpstats.budget.page import Entry, Statement, as_stated, in_unit, statement_page
-from dpstats.budget.workers import identity, mark, marked, noted, unmark, worked_for
+from dpstats.budget.workers import (
+    identity,
+    inherited_budget,
+    mark,
+    parent_budget,
+    unmark,
+    worked_for,
+)
 from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded
 from dpstats.report.table import Page, Printed
 
@@ -464,9 +471,9 @@ def _terms(
 
 def open_budget() -> Budget | None:
     """The budget that calls are charged to which name none: of this process, or of one it works for."""
-    if _open and not (_inherited() and noted() is not None):
+    if _open and not (_inherited() and parent_budget() is not None):
         return _open[-1]
-    path = marked()
+    path = inherited_budget()
     if path is None:
         return None
     if not path:

@@ -83,9 +83,9 @@ def unmark() -> None:
         _note(os.getpid()).unlink()
 
 
-def marked() -> str | None:
-    """What is open in the process that this one works for, or was when it began; None if nothing is."""
-    path = noted()
+def inherited_budget() -> str | None:
+    """The budget that is open in the process that this one works for, or was when this one began."""
+    path = parent_budget()
     if path is not None:
         return path
     value = os.environ.get(_MARK, "")
@@ -100,7 +100,7 @@ def marked() -> str | None:
     return None if home in ("", identity()) else path
 
 
-def noted() -> str | None:
+def parent_budget() -> str | None:
     """The budget in the note of the process that this one works for, or of the nearest ancestor.
 
     No other process may decide what is charged. Programs that workers start, and workers of workers,

@@ -53,9 +53,9 @@ def _require_pairs(columns: Any) -> None:
         name: len(v) for name, v in columns.items() if isinstance(v, list | tuple | np.ndarray)
     }
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"`{name}` {many}" for name, many in lengths.items())
+        sizes = ", ".join(f"`{name}` {many}" for name, many in lengths.items())
         raise ArgumentError(
-            f"newdata has columns of several lengths ({said}), but its values are read as rows. All "
+            f"newdata has columns of several lengths ({sizes}), but its values are read as rows. All "
             "combinations are pd.MultiIndex.from_product([[1, 2], ['a', 'b']], names=['x', 'g'])"
             ".to_frame(index=False)."
         )

@@ -34,7 +34,7 @@ class PanelColumns:
         Dummies of effects, and the constant beside these.
     endogenous, excluded : tuple of int
         Endogenous columns, and instruments that are no regressors.
-    whole : Design
+    full_design : Design
         Of all columns that the formula names, whether they are estimated or not.
     public_rows : int or None
         How many public rows there are.
@@ -44,7 +44,7 @@ class PanelColumns:
     effects: tuple[int, ...]
     endogenous: tuple[int, ...]
     excluded: tuple[int, ...]
-    whole: Design
+    full_design: Design
     public_rows: int | None
 
     @property
@@ -93,7 +93,7 @@ def panel_moments(
     text = formula.design(person if within else None)
     moments = public_moments(text, public, weights=weights, limits=limits)
     roles = _roles(moments.design, formula, person)
-    whole, public_rows = moments.design, moments.m
+    full_design, public_rows = moments.design, moments.m
     _require_rows_for_levels(moments, formula, person)
     left_out = [*roles["helpers"], *([moments.design.constant] if within else [])]
     kept = [j for j in range(len(moments.terms)) if j not in left_out]
@@ -118,7 +118,7 @@ def panel_moments(
         at(effects),
         at(roles["endogenous"]),
         at(roles["excluded"]),
-        whole,
+        full_design,
         public_rows,
     )
     if within:

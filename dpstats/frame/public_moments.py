@@ -196,9 +196,9 @@ class PublicMoments:
 
     def _refuse_powers(self, involved: Sequence[str]) -> None:
         """Powers of a column that is far from zero need no more rows, but another origin."""
-        said = far_powers(self.design, involved, self._lies)
-        if said is not None:
-            raise PublicDataError(said)
+        reason = far_powers(self.design, involved, self._lies)
+        if reason is not None:
+            raise PublicDataError(reason)
 
     def _lies(self, name: str) -> tuple[float, float]:
         """Mean and standard deviation of a column of the design."""

@@ -103,7 +103,7 @@ def ordinary_rows(
             f"'{formula}' has no value on some ordinary rows: give the number of its columns, d=..., "
             "or limits of the numbers, limits={'x': (1, 10)}."
         )
-    law, spread, level, told = _law(family, sigma, mean)
+    law, spread, level, response_note = _law(family, sigma, mean)
     coef = _coef(x, spread, level, family)
     y = law(x @ coef + offset, None, generator)
     table[response] = y
@@ -116,7 +116,7 @@ def ordinary_rows(
         "No public rows: the plan rests on simulated rows with ordinary columns. Numbers are "
         "standard normal, with correlations of 0.3 (those with limits lie about their middle, "
         "with a quarter of the range as standard deviation, and errors are per unit there); "
-        f"declared levels have equal shares; {told} Long tails and rare levels cost more. No "
+        f"declared levels have equal shares; {response_note} Long tails and rare levels cost more. No "
         "private row was read, and nothing was spent."
     )
     return Ordinary(text, design, table, levels, replace(moments, m=None), population, note)
@@ -178,7 +178,7 @@ def _drawn(
 
 
 def _law(family: Family, sigma: float | None, mean: float | None) -> tuple[Law, float, float, str]:
-    """How responses fall, the spread of the linear predictor, its level, and what is said of it."""
+    """How responses fall, the spread of the linear predictor, its level, and a note on it."""
     if family.name == "gaussian":
         size = 1.0 if sigma is None else computable(sigma)
         if size is None:

@@ -413,7 +413,7 @@ def _plan_alone(
     check_size(n, len(moments.terms))
     rehearsed = tuple(alone.at(n, total) for _, total in totals)
     plan = finished_plan("anchored", call, alone, n, totals, None, moments, aim, delta, rehearsed)
-    said = AlonePlan(
+    expectations = AlonePlan(
         least_mu=budget / n,
         least_rows=tuple(math.ceil(budget / total.mu) for _, total in totals),
         coverage=tuple(p.covered for p in rehearsed),
@@ -421,7 +421,7 @@ def _plan_alone(
         bought={m: _with_public(alone, partial(fitting, m), n, totals) for m in _PUBLIC_ROWS},
         note=ordinary.note,
     )
-    return replace(plan, alone=said)
+    return replace(plan, alone=expectations)
 
 
 def _with_public(

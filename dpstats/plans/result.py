@@ -384,14 +384,16 @@ def _bound_cells(bounds: Sequence[Bound], names: Sequence[tuple[str, str]]) -> l
 
 def _of_cuts(budgets: str, simulated: bool) -> str:
     """Why rehearsed fits say that cuts may move coefficients; ``simulated`` rows have no long tail."""
-    said, rough = (
+    opening, rough = (
         f"At {budgets} rehearsed fits say that cuts may move coefficients:",
         "Errors are rough there: those of the fit may be several times larger, or smaller.",
     )
     if simulated:
-        return f"{said} the budget is too small to see how long the tail of residuals is. {rough}"
+        return (
+            f"{opening} the budget is too small to see how long the tail of residuals is. {rough}"
+        )
     return (
-        f"{said} residuals have too long a tail, or the budget is too small to see how long it is. "
+        f"{opening} residuals have too long a tail, or the budget is too small to see how long it is. "
         f"{rough} A logarithm of the response, where it is positive, is worth a plan of its own."
     )
 

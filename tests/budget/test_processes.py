@@ -214,13 +214,13 @@ def test_a_fork_with_the_number_of_its_parent_is_charged_or_refused(
 
         def charge_there() -> None:
             monkeypatch.setattr(os, "getpid", lambda: number)
-            other = open_mark.identity() != mine and open_mark.marked() is not None
+            other = open_mark.identity() != mine and open_mark.inherited_budget() is not None
             charge_open(0.4)
             assert other
 
         assert in_a_fork(charge_there) == ("done" if on_disk else "refused")
         assert budget.spent.mu == pytest.approx(0.4 if on_disk else 0.0)
-        assert open_mark.marked() is None
+        assert open_mark.inherited_budget() is None
 
 
 def send(pool: ProcessPoolExecutor, mu: float) -> None:
@@ -275,7 +275,7 @@ def test_programs_that_workers_start_charge_what_is_open_now(start: str, tmp_pat
 def test_a_variable_that_no_budget_has_set_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSTATS_OPEN_BUDGET", "/study.budget")
     with pytest.raises(BudgetError, match="DPSTATS_OPEN_BUDGET is set, and not by an open budget"):
-        open_mark.marked()
+        open_mark.inherited_budget()
 
 
 def test_a_worker_that_was_started_inside_is_charged_to_what_is_open_or_was(tmp_path: Path) -> None:
@@ -308,25 +308,25 @@ def test_a_note_of_somebody_else_is_not_believed(
     monkeypatch.setattr(open_mark, "worked_for", lambda: 1)
     note = open_mark._note(1)
     assert note.parent == tmp_path
-    assert open_mark.marked() is None
+    assert open_mark.inherited_budget() is None
     note.write_bytes(open_mark._began(1) + b"\nmine")
-    assert open_mark.marked() == "mine"
+    assert open_mark.inherited_budget() == "mine"
     if hasattr(os, "getuid"):
         monkeypatch.setattr(os, "getuid", lambda: -1)
-        assert open_mark.marked() is None
+        assert open_mark.inherited_budget() is None
         monkeypatch.undo()
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         monkeypatch.setattr(open_mark, "worked_for", lambda: 1)
     note.rename(tmp_path / "other")
     note.symlink_to(tmp_path / "other")
-    assert open_mark.marked() is None
+    assert open_mark.inherited_budget() is None
     note.unlink()
     note.write_bytes(b"of an older process with this number\nmine")
-    assert open_mark.marked() is None
+    assert open_mark.inherited_budget() is None
     if hasattr(os, "mkfifo"):
         note.unlink()
         os.mkfifo(note)
-        assert open_mark.marked() is None
+        assert open_mark.inherited_budget() is None
 
 
 def test_an_inner_program_leaves_the_mark_of_the_outer_one(
@@ -334,7 +334,7 @@ def test_an_inner_program_leaves_the_mark_of_the_outer_one(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("DPSTATS_OPEN_BUDGET", "1 outer")
-    assert open_mark.marked() == "outer"
+    assert open_mark.inherited_budget() == "outer"
     with Budget(mu=1):
         charge_open(0.1)
-    assert open_mark.marked() == "outer"
+    assert open_mark.inherited_budget() == "outer"

@@ -110,7 +110,7 @@ def powers_note(tokens: Sequence[tuple[str, str, int]]) -> tuple[str, ...]:
 
     ``tokens`` are those of the formula; see `engine.tokens`.
     """
-    said = []
+    notes = []
     for before, sign, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         term, power = before[0], after[0]
         if before[1] == "name" and not re.fullmatch(r"[\w.]+", term):
@@ -118,11 +118,11 @@ def powers_note(tokens: Sequence[tuple[str, str, int]]) -> tuple[str, ...]:
         one = before[1] in ("name", "python") and after[1] == "value"
         if one and sign[0] in ("^", "**") and power.isdigit() and int(power) > 1:
             square = "a square" if power == "2" else "the power"
-            said.append(
+            notes.append(
                 f"In a formula `{term}{sign[0]}{power}` is `{term}`, as in R. For {square} write "
                 f"I({term}{sign[0]}{power}), or poly({term}, {power})."
             )
-    return tuple(dict.fromkeys(said))[:_MOST_POWERS]
+    return tuple(dict.fromkeys(notes))[:_MOST_POWERS]
 
 
 def _no_tilde(formula: str) -> str:

@@ -265,13 +265,13 @@ def _clean(raw: Mapping[str, Array], columns: Mapping[str, ColumnSpec], n: int) 
 
 def _without_values(raw: Mapping[str, Array], columns: Mapping[str, ColumnSpec]) -> str:
     """Sentences on columns of which no public value can be used."""
-    said = ""
+    sentences = ""
     for name, values in raw.items():
         if not np.isfinite(values).any():
             levels = columns[name].levels or ()
             of = f" of its levels {', '.join(map(str, levels))} (case and blanks count)"
-            said += f" `{name}` has none{of if levels else ''}."
-    return said
+            sentences += f" `{name}` has none{of if levels else ''}."
+    return sentences
 
 
 def _with_used_levels(

@@ -82,8 +82,7 @@ def dp_feols(
         A column; weights need a public bound, as in `dp_lm`.
     limits : mapping, optional
         Levels of a category, ``{"g": ["a", "b"]}``, and ``"(weights)"``.
-    {budget, persons}
-    {executor, progress, seed}
+    {budget, persons, executor, progress, seed}
 
     Returns
     -------
@@ -194,11 +193,11 @@ def panel_model(
     task: PanelTask,
     fit: PanelFit,
     session: ScoreSession,
-    said: tuple[str, ...],
+    qualified: tuple[str, ...],
     unit: PrivacyUnit,
     delta: float | None,
 ) -> PanelModel:
-    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
+    """The result of a fit and of the session that it has spent; ``qualified``: notes on privacy."""
     shown_design = _shown(task.moments, task.columns)
     person = unit.person
     levels = {name: _levels(task.moments, name) for name in formula.effects if name != person}
@@ -215,15 +214,15 @@ def panel_model(
         call=text,
         method="anchored",
         eta=0.05,
-        notes=notes + said,
-        qualified=said,
+        notes=notes + qualified,
+        qualified=qualified,
         text=formula.text,
         fixed_effects=effects,
         endogenous=formula.endogenous,
         instruments=formula.instruments,
         reference=formula.reference,
         parameters=fit.parameters,
-        whole=task.columns.whole,
+        full_design=task.columns.full_design,
         second=fit.second,
         **items,
     )

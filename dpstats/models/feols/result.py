@@ -75,7 +75,7 @@ class PanelModel(MarginalModel):
     instruments: tuple[str, ...]
     reference: str | None
     parameters: float
-    whole: Design
+    full_design: Design
     second: SecondStage | None
 
     def _freedom(self) -> float:
@@ -230,8 +230,8 @@ class PanelModel(MarginalModel):
                 "a fit with instruments contains no smaller fit: call dp_feols again, at its own "
                 "cost."
             )
-        _, left = columns_of(self.whole, formula)
-        names = {level_name(self.whole.terms[j]) for j in left}
+        _, left = columns_of(self.full_design, formula)
+        names = {level_name(self.full_design.terms[j]) for j in left}
         terms = self.coefficients.terms
         kept = [j for j, term in enumerate(terms) if term in names]
         fit = self if vcov in (None, self.estimate.errors) else self._with_classical_errors(vcov)

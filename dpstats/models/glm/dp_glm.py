@@ -115,18 +115,13 @@ def dp_glm(
         ``cov_type="nonrobust"``. Only "anchored" has the sandwich.
     ridge : float
         Penalty (ridge/2)|b|^2, the intercept included, on the mean negative log-likelihood.
-    eta : float
-        Failure probability of the bounds.
+    {eta}
     weights, offset : str, optional
         Names of columns. Prior weights multiply the log-likelihood of a row; they need a public bound,
         as for `dp_lm`. Of shares of successes they are the trials, of rates the exposure.
     limits : mapping, optional
         As for `dp_lm`.
-    {budget, persons}
-    executor, progress
-        As for `dp_lm`.
-    seed : int, optional
-        Reproducible noise for teaching and tests; the result says that it is not for release.
+    {budget, persons, executor, progress, seed}
 
     Returns
     -------
@@ -260,18 +255,18 @@ def glm_model(
     ready: GlmTaskForN,
     fit: GlmFit,
     session: ScoreSession,
-    said: tuple[str, ...],
+    qualified: tuple[str, ...],
     unit: PrivacyUnit,
     delta: float | None,
 ) -> GlmModel:
-    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
+    """The result of a fit and of the session that it has spent; ``qualified``: notes on privacy."""
     task = ready.task
     return GlmModel(
         call=call,
         method=task.method,
         eta=task.eta,
-        notes=notes_of_first_rows(fit.notes, unit) + said,
-        qualified=said,
+        notes=notes_of_first_rows(fit.notes, unit) + qualified,
+        qualified=qualified,
         family=task.family,
         dispersion_source=fit.dispersion_source,
         pearson=fit.pearson,

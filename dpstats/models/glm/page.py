@@ -63,19 +63,19 @@ class GlmPage(ModelPage):
 
 def summary_page(page: GlmPage) -> Page:
     """R's summary.glm, followed by the privacy, bounds and diagnostics blocks."""
-    said = (
+    head = (
         ("Method", _SHOWN[page.method]),
         ("Family", f"{page.family}, link: {page.link}"),
     )
     fit = (Paragraph(_dispersion_line(page)), Lines("\n".join(_fit_lines(page))))
-    return model_summary(page, said, fit)
+    return model_summary(page, head, fit)
 
 
 def _dispersion_line(page: GlmPage) -> str:
-    said = _DISPERSION[page.dispersion_source].format(
+    value = _DISPERSION[page.dispersion_source].format(
         format_scalar(page.dispersion, shown_digits(4))
     )
-    return f"(Dispersion parameter for {page.family} family {said})"
+    return f"(Dispersion parameter for {page.family} family {value})"
 
 
 def _fit_lines(page: GlmPage) -> list[str]:

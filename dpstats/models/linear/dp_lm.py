@@ -109,8 +109,7 @@ def dp_lm(
         the sandwich; other methods print "iid", and the summary says so.
     ridge : float
         Penalty (ridge/2)|b|^2, the intercept included, on the mean squared loss (1/2n)|y - Xb|^2.
-    eta : float
-        Failure probability of the bounds.
+    {eta}
     weights, offset : str, optional
         Names of columns. Weights need a public bound: the largest public weight, or ``limits={"w": (0,
         bound)}`` under their name, or ``"(weights)"``. Private weights above it are cut to it; such
@@ -124,19 +123,7 @@ def dp_lm(
         with epsilon and delta, those that many rows have are released, for a tenth of delta), and
         poly, bs, scale and center need a box. Columns that the formula leaves out may be there. "ssp"
         needs an entry for every column, and takes ``"(norm)"``, a bound on the length of a design row.
-    budget : Budget, optional
-        What the call is charged to, before it reads a row; or open one, ``with budget:``. mu, rho
-        or epsilon set how much of it the call may spend.
-    {persons}
-    executor : concurrent.futures.Executor, optional
-        What processes the rows: ``ProcessPoolExecutor(8)``, ``ThreadPoolExecutor(2)``, or
-        ``client.get_executor()`` of a Dask cluster. Default: as many threads as there are
-        processors. The result is the same to the last bit.
-    progress : bool, optional
-        A progress bar for passes over the rows. Default: in interactive sessions, for passes of
-        more than two seconds.
-    seed : int, optional
-        Reproducible noise for teaching and tests; the result says that it is not for release.
+    {budget, persons, executor, progress, seed}
 
     Returns
     -------
@@ -245,18 +232,18 @@ def linear_model(
     task: LinearTask,
     fit: LinearFit,
     session: Session[Any],
-    said: tuple[str, ...],
+    qualified: tuple[str, ...],
     unit: PrivacyUnit,
     delta: float | None,
 ) -> LinearModel:
-    """The result of a fit and of the session that it has spent; ``said`` qualifies its guarantee."""
+    """The result of a fit and of the session that it has spent; ``qualified``: notes on privacy."""
     return LinearModel(
         call=call,
         method=task.method,
         eta=task.eta,
         sigma_source=fit.sigma_source,
-        notes=notes_of_first_rows(fit.notes, unit) + said,
-        qualified=said,
+        notes=notes_of_first_rows(fit.notes, unit) + qualified,
+        qualified=qualified,
         **model_items(
             fit,
             task.design,

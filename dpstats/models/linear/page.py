@@ -46,11 +46,11 @@ class LinearPage(ModelPage):
 
 def summary_page(page: LinearPage) -> Page:
     """R's summary.lm, followed by the privacy, bounds and diagnostics blocks."""
-    said: tuple[tuple[str, str], ...] = (("Method", _SHOWN[page.method]),)
+    head: tuple[tuple[str, str], ...] = (("Method", _SHOWN[page.method]),)
     if page.answer:
-        said += (("Answer", page.answer),)
+        head += (("Answer", page.answer),)
     fit = Lines("\n".join(row_lines(page) + _fit_lines(page)))
-    return model_summary(page, said, [fit])
+    return model_summary(page, head, [fit])
 
 
 def _fit_lines(page: LinearPage) -> list[str]:
