@@ -277,7 +277,7 @@ _NEEDED = {
     _BY_PERSON: "vcov",
     _INTERVAL: "vcov",
 }
-"""Of answers that hold for some functions alone: an argument by which these are known."""
+"""The argument of the functions for which an answer holds, where it does not hold for all."""
 _SPELLED = {
     "epsilon": ("eps", "privacy_budget"),
     "rho": ("zcdp",),

@@ -313,7 +313,7 @@ class Charged:
 
     @property
     def _spent(self) -> str:
-        """That a call which released something counts, though it ends in an error."""
+        """A sentence: a call which has released something counts, though it ends in an error."""
         given = self.call.given
         return (
             f"Private rows were read for this, so the call counts in full: epsilon = "

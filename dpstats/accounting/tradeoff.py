@@ -28,7 +28,7 @@ class Claim(Protocol):
     """A claim that can be refuted: P(S) <= exp(epsilon) Q(S) + delta(epsilon) for all S."""
 
     def delta(self, epsilon: float, /) -> float:
-        """Of every epsilon >= 0."""
+        """The least delta for an epsilon >= 0."""
 
 
 @dataclass(frozen=True, eq=False)

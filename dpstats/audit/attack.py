@@ -333,7 +333,7 @@ def distance(scores: Sequence[Score], first: Floats, second: Floats) -> float:
 
 
 def _rank_distance(one: Floats, two: Floats) -> float:
-    """That of two Gaussians in which a run of one law is as often above a run of the other."""
+    """Distance of two Gaussians whose runs are as often above one another as those of the two laws."""
     ordered = np.sort(two)
     below = np.searchsorted(ordered, one, side="left") + np.searchsorted(ordered, one, side="right")
     pairs = len(one) * len(two)

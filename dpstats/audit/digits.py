@@ -343,7 +343,7 @@ def _step_of(steps: Sequence[float | None]) -> float | None:
 
 
 def _scores(contrasts: Sequence[_Contrast]) -> Iterator[Score]:
-    """Of the clearest ones alone, and of all columns together."""
+    """Scores of the clearest contrasts alone, and of all columns together."""
     for plain in (False, True):
         alike = [one for one in contrasts if (one.reading.looks is None) == plain]
         for one in alike[:_KEPT]:

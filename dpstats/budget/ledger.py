@@ -359,7 +359,7 @@ def _named(made: Path, path: Path) -> None:
 
 
 def _digest(before: str, thing: LedgerEntry | BudgetTerms) -> str:
-    """Of a line and all before it; of the terms, where there are none."""
+    """The digest of a line and of all lines before it, or of the terms where there are none."""
     text = json.dumps([before, type(thing).__name__, asdict(thing)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

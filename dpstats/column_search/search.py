@@ -248,7 +248,7 @@ def _beside(column: int, location: float, width: float, used: float, so_far: SoF
 
 
 def _verified(column: int, found: ColumnScale, used: float, so_far: SoFar) -> Asking:
-    """The same scale, or a larger one where too many rows lie far off."""
+    """The scale that was found, or a larger one where too many rows lie far off."""
     assert found.scale is not None
     so_far.found = found
     point = _FAR * found.scale

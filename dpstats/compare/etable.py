@@ -284,7 +284,7 @@ def _read(name: str, fit: Any) -> Entry:
 
 
 def _kind(fit: Any, named: bool) -> str:
-    """That a fit is not private, and its model, where no other line names it."""
+    """A cell which says that a fit is not private, and names its model where no other line does."""
     model = getattr(fit, "model", None)
     return _OPEN if model is None or named else f"{_OPEN}, {type(model).__name__}"
 
@@ -297,7 +297,7 @@ def _freedom(fit: Any) -> float:
 
 
 def _family(fit: Any) -> str:
-    """As in `GlmModel.table_facts`, of a fit of statsmodels' GLM."""
+    """Family and link of a fit of statsmodels' GLM, as `GlmModel.table_facts` writes them."""
     family = resolve_family(fit.family)
     return f"{family}, {family.link}"
 

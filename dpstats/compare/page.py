@@ -37,7 +37,7 @@ FACTS = (
 )
 """What stands below the coefficients, in this order."""
 MARK = "!"
-"""Of a column with a note that its coefficients may be off."""
+"""Marks a column with a note that its coefficients may be off."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dpstats.frame.rows import Block, encode
 from dpstats.frame.table import Array, Codes, Levels, Opaque, Table
 
 _RELATIVE = 1e-3
-"""Of the spread of a column: numbers below it are moved as if they were as large."""
+"""Share of the spread of a column: numbers below it are moved as if they were as large."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class FirstRows:
     column: str
     rows: int | None
     kinds: set[str] = field(default_factory=set, compare=False)
-    """Of the column, in the blocks that were looked at."""
+    """Kinds of the column in the blocks that were looked at."""
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -301,7 +301,7 @@ def design_matrix(design: Design, newdata: Any) -> tuple[Array, Array]:
 def predicted_rows(
     design: Design, newdata: Any, *, warns: bool = True
 ) -> tuple[Array, Array, pd.Index | None]:
-    """The same of ``newdata=``, which errors name, and the index of the frame that it may be.
+    """Design and offset of ``newdata=``, which errors name, and the index of the frame that it may be.
 
     New rows may be shown to anybody: where ``warns``, levels that the design does not know are named,
     and columns with values beyond declared limits.

@@ -66,7 +66,7 @@ class Source(Protocol):
         """All rows, one table after another; at least the columns that are named."""
 
     def parts(self, columns: Sequence[str]) -> Iterator[Source]:
-        """The same rows in several sources that can be pickled."""
+        """The rows of the source, shared out to several sources that can be pickled."""
 
 
 _IN_MEMORY = ("polars", "DataFrame"), ("pyarrow", "Table")

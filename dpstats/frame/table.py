@@ -70,7 +70,7 @@ class ColumnType:
     kind: Kind
     label: str  # the type as the table's library writes it
     values: Kind | None = field(default=None, repr=False)
-    """Of categories: the kind of the values that they stand for."""
+    """For categories, the kind of the values that they stand for."""
     ordered: bool = field(default=False, repr=False)
     """Whether the type says that its levels have an order, as R's ordered() does."""
 

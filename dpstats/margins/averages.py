@@ -53,7 +53,7 @@ _LENGTHS, _GRADIENTS, _COUNTS, _SQUARES = 0.05, 0.08, 0.03, 0.06
 _LEAST = 100.0
 """n mu, for each root of a line, below which a search would find little but noise."""
 _FAR = 3.0
-"""Of gradients: where they are cut, in 90 % quantiles."""
+"""Where gradients are cut, in 90 % quantiles."""
 _WINDOW = (-3, 17)
 """Octaves, in scales, in which values are counted by their distance from the location."""
 _NORMAL90 = 1.645

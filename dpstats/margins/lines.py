@@ -16,7 +16,7 @@ from dpstats.frame.formula.grammar import STEPS
 from dpstats.margins.rows import Lines, Mean
 
 _STEP = 1e-4
-"""Of a number: half the step of a slope."""
+"""Half the step of a slope, as a share of the number."""
 
 
 @dataclass(frozen=True)

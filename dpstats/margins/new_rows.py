@@ -27,9 +27,9 @@ from dpstats.report.table import Column, OnPage, Page, Part, Table
 from dpstats.report.texts import Paragraph
 
 _MOST_LINES = 20
-"""Of a table that is printed."""
+"""Lines of a table that are printed at most."""
 _RELATIVE = 1e-4
-"""Of the spread of a column: half the step of a slope."""
+"""Half the step of a slope, as a share of the spread of the column."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)

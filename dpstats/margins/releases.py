@@ -23,7 +23,7 @@ _FINE = 2**26
 
 @dataclass(frozen=True)
 class AverageShares:
-    """Of the total: what each of the last releases costs."""
+    """What each of the last releases costs, as a share of the total."""
 
     values: float
     squares: float

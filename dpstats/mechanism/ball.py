@@ -186,7 +186,7 @@ def exact_draw(ball: SphericalLaw, integers: Draw, laplace: Draw) -> NDArray[np.
 
 
 def rough_draw(ball: SphericalLaw, generator: np.random.Generator) -> NDArray[np.object_]:
-    """The same law by floats, rounded to integers: a level, then a point of its ball."""
+    """A draw of the law by floats, rounded to integers: a level, then a point of its ball."""
     q, r = len(ball.steps), 0.0
     while r < ball.lowest - 0.5:
         r = ball.scale * float(generator.gamma(q + 1))

@@ -126,7 +126,7 @@ class SecureNoise:
 
 
 class SeededNoise:
-    """The same laws from numpy's generator: reproducible, for teaching and tests, never for release."""
+    """Noise of these laws from a seed: reproducible, for teaching and tests, never for release."""
 
     seeded = True
 

@@ -167,7 +167,7 @@ class PrivateRows(Generic[_S]):
         return {name: value for name, value in vars(self).items() if name not in private}
 
     def over(self, source: RowSource) -> Self:
-        """The same maps over other rows, worked on in the thread that asks."""
+        """The maps of this pass over other rows, worked on in the thread that asks."""
         there = copy(self)
         there._source, there._cached, there._cache_fits = source, None, False
         there._memory, there._threads, there._own_threads = None, InTurn(), False
@@ -424,7 +424,7 @@ def cut_to_grid(
 
 
 def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:
-    """The same work without warnings and errors of numpy and scipy, which would speak of private values.
+    """``work`` without warnings and errors of numpy and scipy, which would speak of private values.
 
     An allocation that fails says how many rows it was for, and in some passes that is a private count.
     """

@@ -198,7 +198,7 @@ class Session(Generic[_Rows]):
         self._slack_used = True
 
     def _require_own(self, release: Release) -> None:
-        """Of a release that another's noise is made for: it must be of these rows."""
+        """Refuse a release of another session: noise that is made for a release is for these rows."""
         if all(release is not made for made in self.releases):
             raise ValueError("the release was not made by this session")
 

@@ -220,7 +220,7 @@ class Curvature:
         return self.used_sd * math.sqrt(len(inverse) / 2) * float(np.linalg.norm(inverse, 2))
 
     def turned(self, turn: Floats) -> Curvature:
-        """Of rows A z; the noise is said to be what it was."""
+        """The curvature of rows A z; the noise is taken to be what it was."""
         released, used = turn @ self.released @ turn, turn @ self.used @ turn
         return replace(self, released=released, used=used)
 

@@ -102,7 +102,7 @@ def relative_error(known: PublicRows, scale: Floats, squares: Floats | None) -> 
 
 
 def relative_error_of_family(known: PublicRows, family: Family, coef: Floats) -> Floats:
-    """The same for a generalised linear model, whose curvatures h follow estimated coefficients.
+    """`relative_error` of a generalised linear model, whose curvatures h follow estimated coefficients.
 
     A row changes those by A^-1 x r, r its score, and so the logarithm of (A^-1)_jj by
     -(1/(A^-1)_jj) times the mean of h' (A^-1 x)_j^2 x'(A^-1 x r). Where every response has one value, or
@@ -139,7 +139,7 @@ def _half_error(changes: Floats) -> Floats:
 
 
 def relative_error_of_normal(m: int, d: int) -> float:
-    """The same for normal rows and errors: 1/sqrt(m - d)."""
+    """`relative_error` for normal rows and errors: 1/sqrt(m - d)."""
     return 1 / math.sqrt(max(m - d, 1))
 
 

@@ -177,7 +177,7 @@ class Plan(Printed):
         )
 
     def std_error(self) -> pd.DataFrame:
-        """The same side by side: a column for every budget, and one without privacy."""
+        """Standard errors side by side: a column for every budget, and one without privacy."""
         columns = {"no privacy": self.nonprivate} | dict(
             zip(self.labels, self.std_errors, strict=True)
         )

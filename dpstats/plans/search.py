@@ -20,7 +20,7 @@ from dpstats.plans.rehearsal import Predicted, Rehearsal
 
 _MOST_MU, _LEAST_MU = 100.0, 1e-4
 MOST_ROWS = 10**12
-"""Of a plan, and of what it looks for."""
+"""Largest number of rows of a plan, and of a search."""
 _NEAR = 1.03
 _JUST = 0.985
 _STEPS = 40
@@ -162,7 +162,7 @@ class Curve:
 def _between(
     low: tuple[Floats, Floats], high: tuple[Floats, Floats], share: float
 ) -> tuple[Floats, Floats]:
-    """Both parts at a place between two others, as powers."""
+    """The two parts of an error, interpolated by powers between two places."""
     first, second = (
         np.exp((1 - share) * np.log(a) + share * np.log(b)) for a, b in zip(low, high, strict=True)
     )

@@ -45,7 +45,7 @@ class SafetyLevels:
 
     @property
     def sensitivity(self) -> float:
-        """That of the target level."""
+        """Sensitivity at the target level."""
         return float(self.levels.same[self.target])
 
     @property
@@ -108,7 +108,7 @@ class SafetyTest:
 
     @property
     def sensitivity(self) -> float:
-        """That of the release which was planned for."""
+        """Sensitivity at the level that was planned for."""
         return self.safety.sensitivity
 
     @property

@@ -38,7 +38,7 @@ ERRORS = {
 """What printed standard errors assume of the errors of the model, and what they hold."""
 CLUSTERED = "clustered by `{}`, with the noise for privacy"
 ERROR_NAMES = {"hetero": "sandwich", "iid": "iid"}
-"""The same in a word, for tables of fits."""
+"""Kinds of standard errors in a word, for tables of fits."""
 
 
 _KINDS = {

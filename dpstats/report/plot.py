@@ -58,12 +58,12 @@ def _narrow(ax: Any) -> bool:
 
 
 def letter_width(size: str) -> float:
-    """Of a letter of the usual kind, in inches."""
+    """Width of a usual letter in inches."""
     return 0.55 * letter_height(size)
 
 
 def letter_height(size: str) -> float:
-    """In inches."""
+    """Height of a letter in inches."""
     from matplotlib.font_manager import FontProperties
 
     return FontProperties(size=size).get_size_in_points() / 72

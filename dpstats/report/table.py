@@ -75,7 +75,7 @@ class Printed:
 
 
 def no_attribute(of: object, name: str, other_names: Mapping[str, str]) -> AttributeError:
-    """That there is no such attribute: what the same is called here, or which name is like it."""
+    """An error that there is no such attribute, with its name here, or with one like it."""
     if name in other_names:
         return AttributeError(f"no attribute {name!r}; here it is {other_names[name]}.")
     module = isinstance(of, ModuleType)
@@ -258,7 +258,7 @@ class Table(Printed):
         )
 
     def ruled(self, rules: tuple[int, ...]) -> Table:
-        """The same table with rules before these rows."""
+        """This table with rules before these rows."""
         return replace(self, rules=rules)
 
     def to_text(self) -> str:

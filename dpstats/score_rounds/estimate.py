@@ -50,7 +50,7 @@ class Step:
     most: float = 0.0  # the same, that it hardly exceeds
 
     def turned(self, turn: Floats, inverse: Floats) -> Step:
-        """The same where rows z are ``turn`` z; ``inverse``: that of the Hessian, as it was."""
+        """This step for rows ``turn`` z in place of z; ``inverse``: that of the Hessian before."""
         back = np.linalg.inv(turn)
         length = self.noise_sd * float(np.linalg.norm(back @ inverse))
         anchor, move = back @ self.anchor, back @ self.move
@@ -122,7 +122,7 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
 def pool_weighed(
     steps: Sequence[Step], hessian: Floats, lost: float, apart: bool = False
 ) -> Pooled:
-    """The same where the last round counts far rows that others did not.
+    """Pool steps of which only the last counts far rows.
 
     As where long rows weigh less before it: others than the last are averaged in where they agree with
     it, at a chance of one in a hundred. The last step goes from the fit of weighed rows to that of all:
@@ -205,7 +205,7 @@ class Moved:
     most: Floats
 
     def of(self, change: Callable[[Floats], Floats]) -> Moved:
-        """The same of other coefficients, or without some."""
+        """These numbers for other coefficients, or without some."""
         return Moved(change(self.expected), change(self.most))
 
 

@@ -106,7 +106,7 @@ def elsewhere(
 
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:
-    """Said of a fit with public rows that would be refused without them; from public numbers."""
+    """A note on a fit that would be refused without its public rows; from public numbers."""
     if n * mu >= least_budget(d):
         return ()
     counted = "rows" if persons is None else "persons"
@@ -219,7 +219,7 @@ def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:
 
 
 def few_public_line(public: PublicMoments) -> Diagnostic:
-    """That public rows are so few that coordinates were found in the private ones."""
+    """A line which says that public rows are few, and coordinates were found in private ones."""
     d = len(public.terms)
     return Diagnostic(
         "public rows",
@@ -230,7 +230,7 @@ def few_public_line(public: PublicMoments) -> Diagnostic:
 
 
 def undetermined_note(public: PublicMoments) -> tuple[str, ...]:
-    """That public rows do not determine all columns, and of which they do not tell the size."""
+    """A note that public rows do not determine all columns, with those whose size they do not show."""
     told = public_scales(public)
     lacking = [name for j, name in enumerate(public.terms) if j not in told and name != "Intercept"]
     sizes = f" They do not show the size of {listed(lacking)}." if lacking else ""

@@ -22,7 +22,7 @@ from dpstats.score_rounds.estimate import as_error
 from dpstats.score_rounds.tails import Tail
 
 SHARE = 0.08
-"""Of what the last round has left, what it costs to see whether long scores lean."""
+"""Share of what the last round has left, for seeing whether long scores lean."""
 _LONG = 1.5
 """Times their 90 % quantile, from where scores are long, or farther out."""
 _ENOUGH = 8.0
@@ -33,8 +33,8 @@ _CHANCE = 0.95
 _SURELY = 0.98
 """Probability with which no more is lost beyond a cut than is allowed for."""
 _LIKELY = 0.9
-"""The same where noise allows no wider one: intervals of real tables and of skewed errors are shorter
-than with that of `_SURELY`, and cover alike."""
+"""The probability where noise allows no wider cut: intervals of real tables and of skewed errors are
+shorter than with that of `_SURELY`, and cover alike."""
 _LOUD = 1.0
 """Of an error of sampling, where residuals have one size: the most noise in the direction. With no such
 limit, one of 1.5 and one of 1 intervals of curved means cover alike, and real tables lose least at 1. It
@@ -188,7 +188,7 @@ def _beyond(tail: Tail, length: float) -> tuple[float, float]:
 def seen_by(
     lean: Leaning | None, curvature: Curvature, penalty: Floats, anchor: Floats
 ) -> tuple[Curvature, Floats, Floats]:
-    """The same for rows whose scores are turned, as they lean."""
+    """Curvature, penalty and anchor for rows whose scores are turned, as they lean."""
     if lean is None:
         return curvature, penalty, anchor
     turn = lean.turn

@@ -72,12 +72,12 @@ _LEARNT = (
 
 
 def left_out_note(design: Design) -> tuple[str, ...]:
-    """Said where public rows were no guide, and of what of them remains."""
+    """Notes where public rows were no guide, and on what is still taken from them."""
     return FAR_FROM_PUBLIC + (_LEARNT if design.states else ())
 
 
 def coordinates_note(after: float | None) -> tuple[str, ...]:
-    """Said when private columns vary far otherwise than public ones, by the whitened moments."""
+    """A note where private columns vary far otherwise than public ones, by the whitened moments."""
     if after is None or after < _OTHERWISE:
         return ()
     return (
@@ -106,7 +106,7 @@ def matrix_notes(matrix: str, verb: str, positive: bool, resolved: bool) -> tupl
 
 
 def ridge_note(ridge: float) -> tuple[str, ...]:
-    """Said of every ridge."""
+    """A note on the bias of a ridge."""
     if ridge <= 0:
         return ()
     return (
@@ -323,7 +323,7 @@ def unused_note(
     least: float = 0.1,
     domain: str | None = None,
 ) -> tuple[str, ...]:
-    """Said when a ``least`` share of the rows, or ``persons``, or more surely does not count.
+    """A note where a ``least`` share of the rows, or ``persons``, or more surely does not count.
 
     What a row may lack is read off the design, which is public. ``alone``: without public rows;
     ``domain``: the responses that the model has.
@@ -344,7 +344,7 @@ def unused_note(
 def not_used(
     count: float, count_sd: float, n: int, design: Design, alone: bool, others: str = ""
 ) -> tuple[str, ...]:
-    """Said where a released ``count`` is surely less than n rows, by a part that matters; and why.
+    """A note where a released ``count`` is surely less than n rows, by a part that matters; and why.
 
     ``others``: a cause that a design does not tell.
     """

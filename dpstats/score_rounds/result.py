@@ -71,7 +71,7 @@ _OWN_SANDWICH = (
 
 
 def _growth(larger: Estimate, smaller: Estimate) -> float:
-    """Of the variance of errors, by what is left out, where errors allow for any variance."""
+    """Growth of the variance of errors by what is left out, where errors allow for any variance."""
     if larger.errors == "iid" or not larger.dispersion or smaller.dispersion is None:
         return 1.0
     return smaller.dispersion / larger.dispersion
@@ -178,9 +178,9 @@ class Model(Result):
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
     qualified: tuple[str, ...]
-    """Those of the notes that qualify the guarantee: whatever is made of the fit keeps them."""
+    """The notes that qualify the guarantee: whatever is made of the fit keeps them."""
     cautions: tuple[str, ...]
-    """Those of the notes that say that cutting may have moved coefficients."""
+    """The notes which say that cutting may have moved coefficients."""
 
     def __post_init__(self) -> None:
         freedom = self._freedom()
@@ -412,7 +412,7 @@ class Model(Result):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Those of the notes that bear on coefficients: sub-models keep them too."""
+        """The notes that bear on coefficients: sub-models keep them too."""
         asked = (self._submodel_note, *self.qualified)
         return tuple(note for note in self.notes if note not in asked)
 

@@ -70,7 +70,7 @@ class Coordinates:
 
     @classmethod
     def plain(cls, whitening: Whitening) -> Coordinates:
-        """The same coordinates for curvature and scores."""
+        """One set of coordinates for both curvature and scores."""
         return cls(whitening, np.eye(len(whitening.back)))
 
     @property
@@ -84,7 +84,7 @@ class Coordinates:
         return np.linalg.solve(self.turn, self.whitening.root)
 
     def turned(self, turn: Floats) -> Coordinates:
-        """The same, where scores are those of A T z."""
+        """These coordinates, with scores of A T z."""
         return Coordinates(self.whitening, self.turn @ turn)
 
 

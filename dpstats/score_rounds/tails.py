@@ -45,7 +45,7 @@ _MISFIT = 0.05
 _UNLIKELY = 1e-5
 """Laws that are so much less probable than the first are left out."""
 _NOTHING = 1e-8
-"""The same, where quantiles over laws are taken."""
+"""Laws less probable than this are left out of quantiles over laws."""
 WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
 _EVERY = slice(None)
@@ -85,7 +85,7 @@ class Tail:
         return Tail(self.lengths, self.share, self.quantile, self.rows)
 
     def scaled(self, factor: float) -> Tail:
-        """The same rows measured in another unit, without laws."""
+        """The tail of rows that are measured in another unit, without laws."""
         return Tail(factor * self.lengths, self.share, factor * self.quantile, self.rows)
 
     def excess(self, power: int = 1) -> Floats:
@@ -341,14 +341,14 @@ class _Laws:
     log_outliers: Floats
 
     def longer(self, lengths: Floats, n: int, some: Any = _EVERY) -> tuple[Floats, Floats]:
-        """Of n rows, those of the body and outliers that are longer; lengths in quantiles."""
+        """How many of n rows, in the body and as outliers, are longer; lengths in quantiles."""
         body = _TENTH * n * _law(np.log(lengths), self.slopes[some], self.bends[some])
         return body, _apart(lengths, self.rows, self.powers)
 
 
 @cache
 def _slopes_and_bends() -> tuple[Floats, Floats]:
-    """Those of the laws of the body that fall in the end; the last one ends at once."""
+    """Slopes and bends of the laws of the body that fall in the end; the last one ends at once."""
     slope, bend = np.meshgrid(np.geomspace(*_SLOPES, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
     falls = slope.ravel() + 2 * bend.ravel() * math.log(_GRID[-1]) > 0.5
     return np.append(slope.ravel()[falls], _STEEP), np.append(bend.ravel()[falls], 0.0)
@@ -362,7 +362,7 @@ def _grid_law() -> Floats:
 
 @lru_cache(maxsize=64)
 def _laws_of(rows: int, power: int) -> _Laws:
-    """Those of so many rows: outliers are few, or no more than a quarter of the rows of the tail.
+    """The laws of so many rows: outliers are few, or at most a quarter of the rows of the tail.
 
     As the tail grows they become as probable as others. Means of squares are of rows, of which those of
     a rare level are no outliers: their number is few.

@@ -282,7 +282,7 @@ def still(curvature: Curvature, nothing: Mask, *, foreseen: bool = False) -> Cur
 
 
 def _measured(session: ScoreSession, seen: Whitened, radius: float, nothing: Mask) -> Whitened:
-    """The same whitening with second moments at a larger share, and so with fewer rows cut."""
+    """This whitening, with second moments released anew at a larger share and with fewer rows cut."""
     d = len(seen.whitening.back)
     session.whiten(seen.whitening.back, np.zeros(d))
     found = whitened_moments(session, _FINAL, d, radius)

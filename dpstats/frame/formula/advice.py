@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 _MOST_POWERS = 3
-"""Of so many a note is printed."""
+"""Number of powers on which notes are printed."""
 _OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows or limits say"
 _OF_OTHER_ROWS = "it looks at other rows; make the column in both tables beforehand"
 _TEXT = "make the column in both tables beforehand"
@@ -106,7 +106,7 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
 
 
 def powers_note(tokens: Sequence[tuple[str, str, int]]) -> tuple[str, ...]:
-    """Said of powers that a formula takes of one term: they are that term, as in R.
+    """Notes on powers that a formula takes of one term: they are that term, as in R.
 
     ``tokens`` are those of the formula; see `engine.tokens`.
     """

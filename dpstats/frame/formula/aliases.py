@@ -74,7 +74,7 @@ def _polynomials(design: Design) -> dict[str, list[_Power]]:
 
 
 def _spanned(factor: BoundFactor) -> Iterator[_Power]:
-    """Those of one factor: the powers that a basis holds, or the factor itself."""
+    """The powers of one factor: those that a basis holds, or the factor itself."""
     expr, text = factor.expr, factor.written.text
     held = _powers_held(factor)
     degree = degree_of(expr if held is None else expr.args[0])
@@ -143,7 +143,7 @@ def far_powers(
 
 
 def far_powers_within_limits(design: Design) -> str | None:
-    """The same where declared limits say where a column lies: in its range, all places alike."""
+    """`far_powers` where limits say where a column lies: in its range, all places alike."""
 
     def lies(name: str) -> tuple[float, float] | None:
         box = design.boxes.get(name)

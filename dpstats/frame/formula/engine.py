@@ -338,7 +338,7 @@ def _plain(terms: Sequence[Term], factors: Mapping[str, Fields]) -> tuple[Column
 
 
 def _structure(terms: Sequence[Term], factors: Mapping[str, Fields]) -> tuple[Column, ...]:
-    """The same by formulaic."""
+    """The columns that the terms need, from formulaic's own encoding of categories."""
     materializer = PandasMaterializer(pd.DataFrame(index=pd.RangeIndex(2)), context={})
     formula_terms = []
     for term in terms:

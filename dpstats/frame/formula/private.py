@@ -100,7 +100,7 @@ def _require_declared(names: Sequence[str], table: Table, formula: str) -> None:
 
 
 def boxed(design: Design, schema: Mapping[str, Any]) -> Design:
-    """The same design, by which private numbers are cut to declared limits.
+    """A design by which private numbers are cut to declared limits.
 
     Those of weights are cut by their own bound, and levels are levels.
     """

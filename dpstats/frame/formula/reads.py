@@ -111,7 +111,7 @@ def right_side(parsed: Parsed) -> list[Expr]:
 
 
 def all_factors(parsed: Parsed, offsets: Iterable[str]) -> list[Expr]:
-    """Those of the right-hand side, the response and the offsets."""
+    """All factors of a formula: of the right-hand side, the response and the offsets."""
     response = [] if parsed.response is None else [parsed.response.parse()]
     return [*right_side(parsed), *response, *map(parse_factor, offsets)]
 

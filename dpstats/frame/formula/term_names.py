@@ -61,7 +61,7 @@ def term_named(name: Any, terms: Sequence[str]) -> Any:
 
 
 def terms_named(names: Any, terms: Sequence[str]) -> Any:
-    """The same of one name, or of a list of names."""
+    """`term_named` of one name, or of each in a list."""
     return (
         [term_named(n, terms) for n in names]
         if isinstance(names, list | tuple)

@@ -42,7 +42,7 @@ class DeclaredFeatures:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Of the design: the features to be searched, or any one so that rows are counted."""
+        """Columns of the design to be searched: the features, or any one so that rows are counted."""
         return tuple(self.classes + j for j in self.boxes) or (0,)
 
 

@@ -23,11 +23,11 @@ KINDS = ("naive", "lda", "qda")
 _PULLS = (0.25, 1.0, 4.0)
 """Rows per free number of a class's covariance that the pooled one stands for."""
 _LEAST_VARIANCE, _LEAST_SEEN = 1e-3, 0.25
-"""Of the pooled variance: no class has less in any direction; nor less than this over the root of the
-rows that its covariance is worth."""
+"""Least variance of a class in any direction, as a share of the pooled one; the second is divided by the
+root of the rows that its covariance is worth."""
 _BLIND = 0.5
-"""The same where there are no public rows, times the root of p: in halves of the largest eigenvalue of
-noise."""
+"""`_LEAST_SEEN` without public rows, to be multiplied by the root of p: in halves of the largest
+eigenvalue of noise."""
 _SOURCES = ((1.0, 1.0), (0.1, 1.0), (0.01, 0.1))
 """Weights of released covariances and means, in what their noise makes them worth entry by entry: an
 inverse suffers more from noise than each entry does."""
@@ -147,7 +147,7 @@ def _excess(squares: Floats, public_rows: Floats, released_rows: Floats) -> floa
 
 
 def together(public: ClassView, released: ClassView, differ: Mismatch) -> ClassView:
-    """Both averaged by their worth; public rows are worth less by what they differ."""
+    """Public and released moments, averaged by their worth; public ones lose by what they differ."""
     share_rows = 1 / (1 / public.share_rows + differ.share)
     means_rows = 1 / (1 / public.means_rows + differ.means)
     spread_rows = 1 / (1 / public.spread_rows + differ.spread)
@@ -209,7 +209,7 @@ def _positive(matrix: Floats, rows: Floats, scale: Floats, unseen: float) -> Flo
 
 
 def trusted(released: ClassView, spread: float, means: float) -> ClassView:
-    """The same, with less worth of its covariances and means."""
+    """Released moments whose covariances and means are taken to be worth fewer rows."""
     return replace(
         released,
         means_rows=means * released.means_rows,
@@ -305,7 +305,7 @@ def blind_candidate(view: ClassView, kind: str, n: int, axes: Axes) -> Discrimin
 
 
 def likeliest_kind(view: ClassView, kinds: tuple[str, ...], n: int, axes: Axes) -> str:
-    """Of the kinds that with the largest likelihood of the released moments, less its parameters' price.
+    """The kind with the largest likelihood of the released moments, less the price of its parameters.
 
     The criterion of Schwarz (BIC), with as many rows as the moments are worth with their noise.
     """

@@ -45,7 +45,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import unseen_line
 
 _SIZES = 0.05
-"""Of what is left, for sizes of features, without public rows."""
+"""Share of what is left that sizes of features cost, without public rows."""
 _TAILS = 1.0
 """Standard errors by which the cut may move a mean without a note."""
 _ALLOWED = 0.5
@@ -274,7 +274,7 @@ def _tails(taken: Floats, mean_sd: Floats) -> tuple[str, ...]:
 def _unknown_tails(
     moved_variance: Floats, root: Floats, mean_sd: Floats, m: float
 ) -> tuple[str, ...]:
-    """Said where most of an error allows for what the cut does to rows longer than public ones.
+    """A note where most of an error allows for what the cut does to rows longer than public ones.
 
     How long these are is guessed from few rows: an error that consists of the guess may be too short.
     """

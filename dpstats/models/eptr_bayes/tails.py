@@ -19,7 +19,7 @@ WINDOW = -10, 32
 """Lowest octave of sizes, in scales, and how many there are."""
 _LEAST_ROWS = 20
 _NEAREST = 0.7
-"""Of the radius, from which rows are cut at least, however many other features they have."""
+"""Share of the radius from which rows are cut at least, however many other features they have."""
 
 
 @dataclass(frozen=True)

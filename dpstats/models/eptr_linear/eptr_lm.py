@@ -49,7 +49,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def truncated_note(method: str, public: bool) -> str:
-    """Said of every answer whose rows were truncated once, at bounds that no private row has told."""
+    """A note on answers whose rows were truncated once, at bounds that do not depend on private rows."""
     where = "public rows" if public else "limits"
     return (
         f"method={method!r} truncates rows and responses at bounds that {where} give, and nothing that "

@@ -20,7 +20,7 @@ _SEEN, _LEAST_MASS = 2.0, 0.5
 _SMALLEST_VARIANCE = 0.1
 """Local variances are no smaller part of the mean one."""
 _OWN_SHARE = 0.3
-"""Of a local mean square, what is not taken for the square of a local mean."""
+"""Share of a local mean square that is not taken for the square of a local mean."""
 _BETWEEN = 0.1
 """Least standard deviation of relative local variances."""
 CUT_DOUBT = 0.5
@@ -113,7 +113,7 @@ class Scale:
         return np.asarray(np.maximum(shrunk, _SMALLEST_VARIANCE))
 
     def variance(self, relative: Floats, shift: Floats, noise: Floats) -> Floats:
-        """Of responses about the curve: mean squares about the public fit, less what was shifted."""
+        """Variance of responses about the curve: mean squares about the public fit, less the shift."""
         square = self.square * relative
         moved = np.maximum(shift**2 - noise**2, 0.0)
         return np.asarray(np.maximum(square - moved, _OWN_SHARE * square))
@@ -155,7 +155,7 @@ class Cover:
     shift: Floats
 
     def _weights(self, z: Floats) -> tuple[Floats, Floats]:
-        """Those of kernel means at points z (k, d), (m, k), and the rows that these are of."""
+        """Weights (m, k) of kernel means at points z (k, d), and how many rows each mean is of."""
         k = kernel(self.points, np.ascontiguousarray(z.T)) * self.mass[:, None]
         total = k.sum(axis=0)
         return k / np.maximum(total, 1e-300), total

@@ -77,7 +77,7 @@ class PolynomialCentre:
         return np.asarray(np.minimum(np.sqrt(np.maximum(square, 0.0)), widest))
 
     def rescaled(self, h: Floats) -> PolynomialCentre:
-        """The same function of z / h."""
+        """This polynomial as a function of z / h."""
         return replace(self, middle=self.middle / h, half=self.half / h)
 
 
@@ -352,7 +352,7 @@ def choose_smoothing(
 
 
 def _widest(tried: list[tuple[Smoothing, Floats]], best: Smoothing, doubt: float) -> Smoothing:
-    """Of bandwidths that public rows cannot tell from the best the widest."""
+    """The widest bandwidth among those that public rows cannot tell from the best."""
     losses = next(loss for choice, loss in tried if choice is best)
     close = []
     for choice, loss in tried:

@@ -44,7 +44,7 @@ class TwoStages:
 
     @property
     def oblique(self) -> Floats:
-        """The same in coordinates of u: X (X'P X)^-1 X'P."""
+        """The oblique projection in coordinates of u: X (X'P X)^-1 X'P."""
         return self.x @ self.solve
 
     @property

@@ -64,7 +64,7 @@ _LENGTHS, _LAST_LENGTHS = 0.01, 0.04
 _STANDS_OUT = 0.25
 """Noise of second moments, in parts of the largest, with which another round still helps."""
 LEAST_SHARE = 0.02
-"""Of the total: no release of second moments has less."""
+"""Least share of the total for a release of second moments."""
 
 
 @dataclass(frozen=True)

@@ -323,7 +323,7 @@ def released_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
 
 
 def planned_errors(facts: GaussianFacts) -> tuple[Bound, ...]:
-    """The same before the data are read; half of eta is left for a whitening worse than planned."""
+    """Bounds before the data are read; half of eta is left for a whitening worse than planned."""
     n, d, eta = facts.n, facts.d, facts.eta
     factor, left = _pure_length(d, eta / 2, facts.pure)
     coordinates = d * (d + 1) // 2

@@ -55,7 +55,7 @@ class FixedCovariance:
 
     @property
     def whitening(self) -> Whitening:
-        """Of measured rows."""
+        """The whitening of rows that are measured in `units`."""
         return equilibrated_whitening(self.matrix / np.outer(self.units, self.units))
 
     def start(self, n: int) -> Cell:
@@ -82,7 +82,7 @@ def stated_covariance(terms: tuple[str, ...], covariance: Any) -> FixedCovarianc
 
 
 def no_scales(known: FixedCovariance, m: int) -> tuple[str, ...]:
-    """Said before rows are read, where unit variances are assumed since public rows tell no scales."""
+    """A note, before rows are read, that unit variances are assumed since public rows show no scales."""
     if not known.assumed:
         return ()
     few = "one public row tells" if m == 1 else f"{m} public rows tell"

@@ -129,7 +129,7 @@ class Moments:
 
     @property
     def variance(self) -> float:
-        """Of rows in a direction, on average, as far as it is seen."""
+        """Variance of rows in a direction, on average, as far as it is seen."""
         return max(float(np.trace(self.spread)) / len(self.mean), 0.01)
 
     @property

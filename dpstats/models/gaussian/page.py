@@ -24,7 +24,7 @@ ALONE = {
     "dp_mean": "private locations, scales and whitening, then clip and noise",
     "dp_mvnorm": "private locations, scales and re-whitening, one joint release",
 }
-"""Of "refined", without public rows."""
+"""What method "refined" does without public rows."""
 _WIDEST = 12
 
 

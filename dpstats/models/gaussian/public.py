@@ -91,7 +91,7 @@ class PublicPoints:
         return self.deviations if self.own_units is None else self.own_units
 
     def measured_in(self, units: Floats) -> PublicPoints:
-        """The same points in other units."""
+        """These points in other units."""
         return replace(self, own_units=units)
 
     def require_scales(self) -> None:

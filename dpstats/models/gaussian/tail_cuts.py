@@ -60,7 +60,7 @@ class SeenTail:
         return max(part / (1 - part), self.at(self._counted(2) / self.variance, length))
 
     def mean_loss(self) -> Floats:
-        """The same of a mean: what each cut may take off it, over the standard deviation."""
+        """What each cut may take off a mean, over the standard deviation."""
         more = self.losses.second / self.variance
         away2 = self.losses.first**2 / self.variance
         return np.asarray(np.sqrt(self.losses.weight @ (away2 / (1 + more))))

@@ -76,7 +76,7 @@ class GlmFacts(CallFacts):
 
     @property
     def gamma_plain(self) -> float:
-        """The same without whitening, in the user's coordinates."""
+        """Smallest eigenvalue without whitening, in the user's coordinates."""
         return _smallest(self.released) + self.ridge
 
     @property

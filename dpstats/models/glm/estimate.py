@@ -84,7 +84,7 @@ class Expected:
         return np.asarray((beyond * self.share) @ self.scores)
 
     def turned(self, turn: Floats) -> Expected:
-        """Of rows A z, A symmetric."""
+        """What is expected of rows A z, A symmetric."""
         return Expected(self.scores @ turn, self.share)
 
     def information_beyond(self, length: float) -> float:
@@ -224,7 +224,7 @@ class ReleasedInformation:
     expected: Floats | None = None
 
     def turned(self, back: Floats) -> ReleasedInformation:
-        """Of rows ``back`` z, a symmetric matrix; the noise on average over directions."""
+        """The information of rows ``back`` z, a symmetric matrix; the noise averages over directions."""
         sd = self.sd * float((back**2).sum()) / len(back)
         expected = None if self.expected is None else back @ self.expected @ back
         return replace(self, matrix=back @ self.matrix @ back, sd=sd, expected=expected)

@@ -252,7 +252,7 @@ class Family:
         return np.where(np.isfinite(found), found, 0.0)
 
     def _ones_beyond(self, eta: Floats, unit: Floats, length: float) -> Floats:
-        """The same, where a response is one or zero."""
+        """What scores have beyond a length, where a response is one or zero."""
         found = np.zeros_like(eta)
         some = unit > length if self.canonical else np.ones(len(eta), dtype=np.bool_)
         eta, unit = eta[some], unit[some]

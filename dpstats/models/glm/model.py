@@ -21,7 +21,7 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Curvature, Whitening, floored, with_inverse
 
 _LEAST = 1e-3
-"""Of the mean eigenvalue of expected information: its smallest."""
+"""Least eigenvalue of expected information, in parts of the mean one."""
 _DRIFT = 0.1
 """What a model does not foresee of the information, per unit of change of predictors, at least."""
 _STEPS, _STILL = 30, 1e-3

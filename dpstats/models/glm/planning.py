@@ -25,7 +25,7 @@ class RoundShares:
         return self.lengths + self.information + self.score
 
     def scaled(self, factor: float) -> RoundShares:
-        """The same round at another price."""
+        """This round at ``factor`` times its price."""
         return RoundShares(factor * self.lengths, factor * self.information, factor * self.score)
 
 

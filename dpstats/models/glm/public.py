@@ -150,7 +150,7 @@ class StartingPoint:
         return self.shown() if self.lengths is None else self.lengths
 
     def measured(self, seen: RowsSeen) -> StartingPoint:
-        """The same where lengths of private rows were released.
+        """This starting point once lengths of private rows were released.
 
         Public rows tell which long scores balance, unless they have a long tail, of which few show
         little, or private ones are surely beyond it: then what is cut may all point one way.

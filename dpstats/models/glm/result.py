@@ -111,7 +111,7 @@ class GlmModel(MarginalModel):
         )
 
     def _design_moments(self) -> Floats | None:
-        """Those of the rows, not the information, which weighs them by the fit."""
+        """Second moments of the rows, not the information, which weighs rows by the fit."""
         return self.design_moments if self.public is None else self.public
 
     def _curvature(self) -> tuple[float, float]:

@@ -26,7 +26,7 @@ _FEWEST = 0.01
 
 @dataclass(frozen=True)
 class TypicalRows:
-    """Such rows; ``used`` is the share of all rows that they stand for.
+    """Typical rows; ``used`` is the share of all rows that they stand for.
 
     ``averages``: their responses are taken for averages over as many trials as they weigh.
     """

@@ -21,7 +21,7 @@ class LinearFit:
     diagnostics: tuple[Diagnostic, ...]
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
-    """Those of the notes that say that cutting may have moved coefficients."""
+    """The notes which say that cutting may have moved coefficients."""
     left_out: bool = False
     """Whether public rows were given, and were no guide."""
 

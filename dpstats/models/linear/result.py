@@ -89,7 +89,7 @@ class LinearModel(MarginalModel):
         return r_squared(self.estimate, self.design.constant) if self._told else None
 
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
-        """Of sigma and of R^2, by the noise of the released square and by what its cut may take off."""
+        """Ranges of sigma and R^2, by the noise of the released square and what its cut may take off."""
         limits = self.estimate.dispersion_range
         if limits is None or not self._told:
             return None

@@ -41,9 +41,9 @@ from dpstats.score_rounds.tails import WHOLE, Tail, most_excess, tail_of
 _CARE, _FAR_CARE = 0.3, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
 _NOISELESS, _STILL = 0.03, 1e-4
-"""Of an error of sampling: noise that is next to nothing, and steps that are."""
+"""Noise, and steps, that are next to nothing, as a share of an error of sampling."""
 _SLIGHT = 0.25
-"""Of a residual standard deviation: a step that no fit is lost by."""
+"""A step that spoils no fit, as a share of a residual standard deviation."""
 _FARTHER = 2.0
 """Times as far out as other rounds, from where the last one is not averaged with them if scores lean."""
 _EXPLAINED = 0.1

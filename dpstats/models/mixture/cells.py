@@ -17,7 +17,7 @@ from dpstats.models.mixture.public_mixture import public_mixture
 from dpstats.models.mixture.tree import private_tree
 
 _TREE_SHARE = 0.3
-"""Of the total, at most, for finding the components in the regime "private"."""
+"""Largest share of the total for finding the components in the regime "private"."""
 
 
 def find_cells(

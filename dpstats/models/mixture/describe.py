@@ -93,7 +93,7 @@ def describe(
 
 
 def tie_notes(x: Floats, terms: Sequence[str], covariances: Floats) -> tuple[str, ...]:
-    """Said of components that are no wider than the step of a column, and may be single values of it."""
+    """A note on components no wider than the step of a column, which may be single values of it."""
     narrow: dict[str, float] = {}
     for j, term in enumerate(terms):
         step = step_of(x[:, j])
@@ -187,7 +187,7 @@ def _diagnostics(
 
 
 def _settled_note(components: Sequence[Component]) -> tuple[str, ...]:
-    """Said where the last round was a long step, whose end linear theory does not know."""
+    """A note where the last round was a long step, which linear theory does not describe."""
     moving = [str(j + 1) for j, c in enumerate(components) if _moved(c)]
     if not moving:
         return ()

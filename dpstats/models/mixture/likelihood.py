@@ -49,7 +49,7 @@ from dpstats.numerics.matrices import Whitening
 
 _ROUNDS = 4
 _EARLY = 0.45
-"""Of the total, for the rounds before the last where k is given."""
+"""Share of the total for the rounds before the last, where k is given."""
 _SEARCH, _SCORES, _AGAIN = 0.3, 0.2, 0.1
 """Where it is not: for rounds of most components, for likelihoods, for a round of those chosen."""
 _SHAPES, _DENSITIES, _CUT_SHARE = 0.05, 0.02, 0.003

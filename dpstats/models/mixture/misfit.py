@@ -18,9 +18,9 @@ _TAILED, _SKEWED, _SURE = 1.5, 0.1, 4.0
 _LEVELS = np.array([0.002, 0.01, 0.03, 0.08, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97])
 """Parts of a mixture's own rows that have lower densities than the edges of counts."""
 _ROUNDING = 1e-6
-"""Of a log-density, that may differ by less where it is the same."""
+"""Log-densities that differ by less are taken to be equal."""
 _MISFIT = 1e-4
-"""Of mixtures that rows are drawn from, so many are said not to fit."""
+"""Share of mixtures that are said not to fit although rows are drawn from them."""
 
 
 @dataclass(frozen=True)
