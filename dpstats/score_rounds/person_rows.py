@@ -173,7 +173,7 @@ class PersonRows(ScoreRows):
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
-        """Histogram of the means of a person's |y|: replacing a person moves one count."""
+        """Histogram of the means of a person's |y|: who is replaced leaves a bin, another enters one."""
 
         def means(slab: Any) -> tuple[Floats]:
             return (slab.persons(np.abs(slab.y)) / np.maximum(slab.rows, 1.0),)
@@ -182,7 +182,7 @@ class PersonRows(ScoreRows):
 
     @one_pass
     def row_histogram(self) -> Integers:
-        """Histogram of how many rows persons have: replacing a person moves one count."""
+        """Histogram of how many rows persons have: who is replaced leaves a bin, another enters one."""
         return self._histograms(lambda slab: (self._counted(slab),), (0, MOST_OCTAVES))[0]
 
     @one_pass

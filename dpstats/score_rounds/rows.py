@@ -330,7 +330,7 @@ class ScoreRows(WhitenedRows[Slab]):
     def length_counts(
         self, anchor: Floats, windows: tuple[tuple[int, int] | None, tuple[int, int] | None]
     ) -> list[Integers | None]:
-        """Histograms of |q| and of |s| before any cut: replacing a row moves one count in each.
+        """Histograms of |q| and |s| before any cut: a replaced row leaves a bin of each and enters another.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
-        """Histogram of |y|: replacing a row moves one count."""
+        """Histogram of |y|: a replaced row leaves one bin and enters another."""
 
         return self._histograms(lambda slab: (np.abs(slab.y),), (lowest, octaves))[0]
 

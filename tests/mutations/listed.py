@@ -466,16 +466,23 @@ _CLAIMS = (
     _claim(
         "a replaced row moves one count",
         "dpstats/mechanism/session.py",
-        "1 / fine / per, math.sqrt(2 * memberships) * fine",
-        "1 / fine / per, math.sqrt(memberships) * fine",
+        "1 / fine / per, math.sqrt(moved) * fine",
+        "1 / fine / per, math.sqrt(moved / 2) * fine",
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
         "a replaced row moves one pure count",
         "dpstats/mechanism/session.py",
-        "release_counts(what, counts, 2.0 * memberships,",
-        "release_counts(what, counts, 1.0 * memberships,",
+        "release_counts(what, counts, float(moved),",
+        "release_counts(what, counts, moved / 2,",
         *_replayed("dp_mvnorm, refined, pure"),
+    ),
+    _claim(
+        "one count does not move",
+        "dpstats/mechanism/session.py",
+        "moved = min(2 * memberships, counts.size)",
+        "moved = min(2 * memberships, counts.size - 0.5)",
+        *_replayed("dp_mean, refined"),
     ),
     _claim(
         "squares have half of their sensitivity",
