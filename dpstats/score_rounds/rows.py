@@ -330,7 +330,7 @@ class ScoreRows(WhitenedRows[Slab]):
     def length_counts(
         self, anchor: Floats, windows: tuple[tuple[int, int] | None, tuple[int, int] | None]
     ) -> list[Integers | None]:
-        """Histograms of |q| and |s| before any cut: a replaced row leaves a bin of each and enters another.
+        """Histograms of |q| and |s| before any cut: a replaced row leaves one bin of each for another.
 
         Parameters
         ----------
