@@ -327,7 +327,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     alone, persons = start.leverage is not None, rounds.session.persons
     tail: tuple[str, ...] = ()
-    if curvature.resolved and not family.binary and hidden is not None:
+    if curvature.resolved and not family.binary:
         tail = unseen_note(rounds.unseen, n)
     return GlmFit(
         estimate,
