@@ -66,6 +66,10 @@ class NoiseLevel:
         """
         return size2 * self._second_unit(n, d, cells) / math.pow(share, self.power)
 
+    def coarse(self, share: float, n: float, d: int) -> float:
+        """`second` of a round before the last, at a radius of 1."""
+        return self.second(1 + COARSE_RATIO, share, n, d)
+
     def vector(self, size: float, share: float, n: float, d: int) -> float:
         """Sd per coordinate of a released mean of d-vectors cut to length ``size``."""
         if self.rho is not None:
