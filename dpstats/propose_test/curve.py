@@ -140,13 +140,10 @@ class Ceilings:
         object.__setattr__(self, "excess", np.expm1(self.orders))
 
 
-def gdp_split(epsilon: float, delta: float, share: float = 0.1) -> tuple[float, float]:
+def gdp_split(epsilon: float, delta: float) -> tuple[float, float]:
     """(mu0, delta0) of the composable curve: delta0 + h_mu0(epsilon) = delta.
 
-    Parameters
-    ----------
-    share : float
-        Part of delta that goes into delta0, the probability of an answer in the unsafe level.
+    A tenth of delta goes into delta0, the probability of an answer in the unsafe level.
 
     Notes
     -----
@@ -177,9 +174,7 @@ def gdp_split(epsilon: float, delta: float, share: float = 0.1) -> tuple[float, 
     (0.2664, 1e-06)
     """
     check_budget(epsilon, delta)
-    if not 0 < share < 1:
-        raise ArgumentError(f"share must lie strictly between 0 and 1, not {share!r}.")
-    slack = share * delta
+    slack = 0.1 * delta
     return gaussian_mu(epsilon, delta - slack), slack
 
 
