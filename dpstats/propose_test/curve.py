@@ -311,8 +311,8 @@ def climb(
             if shift(levels.same_at(k + 1)) != cap_shift:
                 cap_shift = shift(levels.same_at(k + 1))
                 cap = max(cap, level_cap(cap_shift, c))
-            prefetch = 2 * scores[-1] - scores[-2] if k else scores[-1] + 0.5
-            guess = float(special.ndtr(prefetch))
+            next_score = 2 * scores[-1] - scores[-2] if k else scores[-1] + 0.5
+            guess = float(special.ndtr(next_score))
             p = _step(curve[-1], cap, shift(levels.up_at(k)), guess, c)
             still = k >= end and p <= curve[-1] * (1 + 1e-13)
             curve.append(p)

@@ -58,7 +58,8 @@ class GaussianPlan:
     share : float
         Of each of them; 0 when there is none.
     search, counts : float
-        Lengths of the rows; numbers of complete and of cut ones.
+        What `simulated_noise` takes off before rounds and after them. Fits divide the same sum, for
+        lengths, tails and counts, otherwise.
     final : float
         Of the last round.
     cut : FinalCut
@@ -194,7 +195,7 @@ def plan_gaussian(
         Guess of the condition number after public whitening; needed if m <= d (1e4), and if larger than
         that of the public rows it replaces that.
     reserved : float
-        Share for the search of the lengths and for counts, 6:1.
+        Share for lengths, tails and counts; `simulated_noise` takes six sevenths off before rounds.
 
     Examples
     --------
