@@ -396,8 +396,8 @@ _ROWS = (
     _rows(
         "a row has two densities",
         "dpstats/models/mixture/rows.py",
-        "total += np.bincount(place, minlength=len(edges) + 1)",
-        "total += 2 * np.bincount(place, minlength=len(edges) + 1)",
+        "return (np.bincount(place, minlength=len(edges) + 1),)",
+        "return (2 * np.bincount(place, minlength=len(edges) + 1),)",
         _SHARED_ROWS,
     ),
     _rows(
