@@ -29,7 +29,8 @@ from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
 from dpstats.models.glm.family import resolve_family
-from dpstats.models.glm.methods import GlmTask, GlmTaskForN
+from dpstats.models.glm.methods import GlmTaskForN, prepared
+from dpstats.models.glm.task import GlmTask
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.plans.asked import (
@@ -337,7 +338,7 @@ def plan_glm(
                 task = replace(
                     bare, design=moments.design, moments=moments, known=known, alone=False
                 )
-            return task.prepared(rows)
+            return prepared(task, rows)
 
         def general(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
             ready = with_sample(m, seed, expected.n)
@@ -359,10 +360,10 @@ def plan_glm(
     options |= {"limits": limits, "vcov": None if vcov == "hetero" else vcov}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
-    prepared = cache(task.prepared)  # most rehearsals have as many rows as the one before
+    for_rows = cache(partial(prepared, task))  # most rehearsals have as many rows as the one before
 
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
-        ready = prepared(expected.n)
+        ready = for_rows(expected.n)
         noise = make_noise(seed)
         fit, session = ready.fit_rows(expected, total.per_row(unit.times), noise)
         return glm_model(call, ready, fit, session, (), unit, delta)

@@ -959,14 +959,14 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_GLM_FITS = """        ready = task.prepared(rows.n)
+_GLM_FITS = """        ready = prepared(task, rows.n)
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
-        ready = replace(task, design=design).prepared(rows.n)
+        ready = prepared(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(
         rows, call.per_row, noise, None if levels is None else levels.session
     )
