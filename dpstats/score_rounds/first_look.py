@@ -38,7 +38,7 @@ _TELLING, _SAME = 8, 1e-10
 """Public rows that tell a scale, and the relative variance from which a column differs in them."""
 _AMPLE = 2.5
 """Times `least_budget`, from which a fit without public rows is about as good as one with others."""
-_FEW = 4
+_FEW = 8
 """Public rows for a column, fewer than which hardly tell its coordinates."""
 _ENOUGH = 1.6
 """Times the least budget, from which fits of up to 100 levels all have errors."""
@@ -155,7 +155,7 @@ def check_budget(
 def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     """Whether so few public rows tell less of generalised linear fits than private rows do.
 
-    With fewer than four for a column a first step from their coordinates often goes astray. Private
+    With fewer than eight for a column a first step from their coordinates may go astray. Private
     rows tell them well with a budget for which `check_budget` would not refuse them.
     """
     d = len(public.terms)
