@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.numerics.matrices import Curvature, spectral_norm, with_inverse
+from dpstats.numerics.matrices import spectral_norm, with_inverse
 from dpstats.report.bound import Bound, Premise
 
 SUB_GAUSSIAN = Premise("rows sub-Gaussian, public and private of one law", None)
@@ -123,30 +123,6 @@ class ReleasedSystem:
     back: Floats
     turn: Floats | None = None
     moved: float | None = None
-
-
-def released_system(
-    curvature: Curvature,
-    penalty: Floats,
-    move: Floats,
-    noise_sd: float,
-    back: Floats,
-    turn: Floats | None = None,
-    moved: float | None = None,
-) -> ReleasedSystem:
-    """The noisy system of full Newton steps on a released matrix with svec noise."""
-    return ReleasedSystem(
-        curvature.released,
-        curvature.used,
-        curvature.released_sd,
-        True,
-        penalty,
-        move,
-        noise_sd,
-        back,
-        turn,
-        moved,
-    )
 
 
 NOISELESS_FIT = "distance to the fit with the same cuts, without noise"

@@ -84,6 +84,11 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
+def suffices(n: float, mu: float, d: int) -> bool:
+    """Whether n rows at mu are more than noise to a fit of d columns without public rows."""
+    return n * mu >= least_budget(d)
+
+
 def of_levels(design: Design) -> NDArray[np.bool_]:
     """Which columns are those of rows of one level: comparisons of levels, and what these multiply."""
     coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
@@ -107,7 +112,7 @@ def elsewhere(
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:
     """Said of a fit with public rows that would be refused without them; from public numbers."""
-    if n * mu >= least_budget(d):
+    if suffices(n, mu, d):
         return ()
     counted = "rows" if persons is None else "persons"
     return (
@@ -159,7 +164,7 @@ def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     rows tell them well with a budget for which `check_budget` would not refuse them.
     """
     d = len(public.terms)
-    return public.m is not None and public.m < _FEW * d and n * mu >= least_budget(d)
+    return public.m is not None and public.m < _FEW * d and suffices(n, mu, d)
 
 
 def first_look(
@@ -197,7 +202,7 @@ def first_look(
         source, LeastSquares(), back, zero, total, noise, linear=True, after=columns
     ) as session:
         seen = whiten(session, back, nothing)
-    enough = used * total.mu >= least_budget(source.d)
+    enough = suffices(used, total.mu, source.d)
     if response and found[-1].scale is None:
         enough = False
     others = found[-1].others if response else 0.0

@@ -43,7 +43,7 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import elsewhere, few_rows_note, least_budget, of_levels
+from dpstats.score_rounds.first_look import elsewhere, few_rows_note, of_levels, suffices
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -121,7 +121,7 @@ def anchored_if_near(session: ScoreSession, start: StartingPoint, task: GlmTask)
     """
     design, n, mu, seen = task.design, session.n, session.total.mu, None
     d = len(design.terms)
-    if session.by_person or n * mu < least_budget(d) or not session.allows(_LEAST * _LEFT):
+    if session.by_person or not suffices(n, mu, d) or not session.allows(_LEAST * _LEFT):
         return anchored(session, start, task)
     expected = start.information_lengths(task.family)
     comparable = start.rows is not None or not (design.weights or design.offsets)

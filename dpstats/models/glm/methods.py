@@ -203,7 +203,7 @@ def _coarse(
     if coarse is None:
         return start, None
     back, coef = coarse.high[:, :-1], coarse.high[:, -1]
-    return replace(start, whitening=Whitening(back, np.linalg.inv(back)), coef=coef), coarse
+    return replace(start, whitening=Whitening.of(back), coef=coef), coarse
 
 
 def _require_limits(limits: ScoreBounds | None, family: Family) -> ScoreBounds:

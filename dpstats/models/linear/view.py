@@ -45,7 +45,7 @@ class View:
         if coarse is None:
             return cls(whitening, shift, residual)
         back, shift = coarse.high[:, :-1], coarse.high[:, -1]
-        return cls(Whitening(back, np.linalg.inv(back)), shift, residual, coarse)
+        return cls(Whitening.of(back), shift, residual, coarse)
 
     @property
     def map(self) -> tuple[Floats, Floats]:
