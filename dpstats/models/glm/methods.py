@@ -199,10 +199,9 @@ def _coarse(
     """A start in coordinates that products are fast in, where the table has many numbers."""
     if family.linear:  # whose residuals may be of any size
         return start, None
-    coarse = coarse_map(rows, start.whitening.back, start.coef, 1.0)
+    back, coef, coarse = coarse_map(rows, start.whitening.back, start.coef, 1.0)
     if coarse is None:
         return start, None
-    back, coef = coarse.high[:, :-1], coarse.high[:, -1]
     return replace(start, whitening=Whitening.of(back), coef=coef), coarse
 
 
