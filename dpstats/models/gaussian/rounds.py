@@ -162,7 +162,8 @@ def refine(
         made += 1
         resolved = all(u.resolved for u in updates)
         if made == planned and schedule.extend and not resolved:
-            room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
+            left = session.left - schedule.tails - schedule.cut_share
+            room = left - 2 * schedule.share >= KEEP_FOR_LAST
             seen = all(_is_seen(m) for m in released)
             planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
         last = resolved or made == planned
