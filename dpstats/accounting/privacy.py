@@ -85,7 +85,7 @@ class Privacy:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta for which the total is (epsilon, delta)-private."""
-        epsilon = _not_negative("epsilon", epsilon)
+        epsilon = _not_negative(epsilon)
         return min(self.slack + math.exp(_log_delta(self.mu, epsilon)), 1.0)
 
     def epsilon(self, delta: float) -> float:
@@ -167,7 +167,7 @@ class ApproximatePrivacy:
 
     def delta(self, epsilon: float) -> float:
         """A delta at this epsilon."""
-        epsilon = _not_negative("epsilon", epsilon)
+        epsilon = _not_negative(epsilon)
         if epsilon >= self.at:
             return self.slack
         rest = -math.expm1(epsilon - self.at) / (1 + math.exp(-self.at))
@@ -249,7 +249,7 @@ class PurePrivacy:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta that follows at this epsilon."""
-        epsilon = _not_negative("epsilon", epsilon)
+        epsilon = _not_negative(epsilon)
         if epsilon >= self.at:
             return 0.0
         return -math.expm1(epsilon - self.at) / (1 + math.exp(-self.at))
@@ -294,10 +294,10 @@ def _positive(name: str, value: float) -> float:
     return size
 
 
-def _not_negative(name: str, value: float) -> float:
+def _not_negative(value: float) -> float:
     size = number(value)
     if size is None or not 0 <= size < math.inf:
-        raise PrivacyError(f"{name} must be a number >= 0, not {shown(value)}.")
+        raise PrivacyError(f"epsilon must be a number >= 0, not {shown(value)}.")
     return size
 
 

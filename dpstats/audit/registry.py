@@ -19,7 +19,7 @@ from dpstats.score_rounds import releases as score_rounds
 CLAIMS: dict[str, tuple[Claim, ...]] = {
     "dp_lm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *linear.CLAIMS),
     "dp_glm": (*column_search.CLAIMS, *score_rounds.CLAIMS),
-    "dp_feols": (*score_rounds.CLAIMS, *linear.CLAIMS),
+    "dp_feols": score_rounds.CLAIMS,
     "dp_mean, dp_mvnorm": (*gaussian.CLAIMS, *column_search.CLAIMS),
     "dp_mixture": (*gaussian.CLAIMS, *mixture.CLAIMS),
     "eptr_lm": (

@@ -39,6 +39,8 @@ _NARROW = 0.7
 """Of the distance of the quartiles: how narrowly each is known in the end."""
 _SAME = 2.0**-30
 """Relative width at which a bracket of both quartiles is one value."""
+_TINY = 2.0**-12
+"""Of the location: a scale that may be that of a value which most rows have."""
 _FAR, _FEW = 8.0, 0.02
 """Scales from the location beyond which few rows should lie, and how few."""
 _QUARTILES, _MEDIAN = 1.349, 0.6745  # of a standard normal: their distance, and the median of |z|
@@ -248,15 +250,24 @@ def _beside(column: int, location: float, width: float, used: float, so_far: SoF
 
 
 def _verified(column: int, found: ColumnScale, used: float, so_far: SoFar) -> Asking:
-    """The scale that was found, or a larger one where too many rows lie far off."""
+    """The scale that was found, or a larger one where too many rows lie far off.
+
+    The larger one is that of the farthest few; or of half of those that are far off, where these are
+    hardly more. Of a column in which most rows have one value all points near it have the same count,
+    and one wrong answer among dozens makes the scale next to nothing: one so small beside the location
+    is asked about at a high price.
+    """
     assert found.scale is not None
     so_far.found = found
-    point = _FAR * found.scale
-    near, noise = yield _at_most(column, point, found.location, price=2.0)
+    point, tiny = _FAR * found.scale, found.scale < _TINY * abs(found.location)
+    price = _DEAR if tiny else 2.0
+    near, noise = yield _at_most(column, point, found.location, price=price)
     if used - near < _FEW * used + 3 * noise:
         return found
-    plain = noise * math.sqrt(2)
-    few = max(2 * _FEW * used, 3 * plain)
+    plain = noise * math.sqrt(price)
+    few, others = max(2 * _FEW * used, 3 * plain), used - near
+    if tiny or 0 < others - few < _CLEAR * plain:
+        few = others / 2
     price = min(max((_CLEAR * plain / few) ** 2, 1.0), _DEAR)
     size = yield from _size(column, found.location, used - few, point, price)
     return replace(found, scale=size / 3)

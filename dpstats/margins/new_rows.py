@@ -110,6 +110,15 @@ def predicted(design: Design, coef: Floats, mean: Mean, newdata: pd.DataFrame) -
     return Estimated(np.asarray(mean(eta)), slope_of(mean, eta)[:, None] * x)
 
 
+def interval_of_rows(
+    design: Design, coefficients: Coefficients, mean: Mean, newdata: pd.DataFrame, level: float
+) -> tuple[Floats, Floats]:
+    """Intervals of the linear predictor at each row, on the scale of the response: none leaves it."""
+    x, offset, _ = predicted_rows(design, newdata, warns=False)
+    eta, half = x @ coefficients.coef + offset, coefficients.halves(level, x)
+    return np.asarray(mean(eta - half)), np.asarray(mean(eta + half))
+
+
 def changes(
     design: Design,
     coef: Floats,

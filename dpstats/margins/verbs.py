@@ -20,6 +20,7 @@ from dpstats.margins.lines import ResponseScale
 from dpstats.margins.new_rows import (
     Margins,
     changes,
+    interval_of_rows,
     predicted,
     table_of,
     variables_of,
@@ -59,7 +60,8 @@ class MarginalModel(Model):
         by : bool, str or list of str
             False: a line for each row; True: their average; a column: an average for each of its values.
         level : float
-            Of the intervals, which are those of the delta method.
+            Of the intervals: of a row that of its linear predictor, on the scale of the response; of
+            averages that of the delta method.
         data : table, path, blocks of rows, or Dask DataFrame
             Instead: private rows, whose average alone is released, at a cost of its own besides
             that of the fit: ``mu=``, ``rho=``, or ``epsilon=`` with ``delta=``; and ``budget=``,
@@ -85,6 +87,9 @@ class MarginalModel(Model):
         rows = new_rows(newdata, "predictions")
         made = predicted(self.design, self.coefficients.coef, self._scale().mean, rows)
         frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
+        if by is False or by is None:
+            given = self.design, self.coefficients, self._scale().mean, rows, level
+            frame["conf_low"], frame["conf_high"] = interval_of_rows(*given)
         title = "Predictions" if by is False else "Average predictions"
         return Margins(frame, title + self._lacking(), law_letter(self.coefficients.freedom))
 

@@ -61,6 +61,11 @@ MEANS = Lemma(
     "x with |x| <= R in the sum of its class, and R in its size",
     "within a class 2 R; between two sqrt(|x|^2 + |x'|^2 + 2 R^2) <= 2 R",
 )
+NUMBERED = Lemma(
+    "sum and number of rows",
+    "x with |x| <= g, and sqrt(3) g for the number of rows",
+    "two rows that count 2 g; one that goes missing sqrt(g^2 + 3 g^2) = 2 g",
+)
 CURVE = Lemma(
     "curve of a kernel",
     "(r, g, c w) K(x, .) in the kernel's Hilbert space, |r| <= 1, 0 <= w <= 1, 2 g^2 + c^2 <= 2",

@@ -44,7 +44,7 @@ class Grid:
 
     @property
     def fine(self) -> int:
-        """Steps per radius with ``rows * fine <= 2^52``."""
+        """Steps per radius of sums of rows; of 2^14 rows, the most in a slab, these reach 2^50."""
         return 2**36
 
     @classmethod

@@ -211,15 +211,17 @@ class Session(Generic[_Rows]):
     ) -> Release:
         """Counts; a row is in ``memberships`` of them at most, and a replaced one moves twice as many.
 
-        Each by one: l2 sensitivity sqrt(2 memberships), l1 sensitivity 2 memberships. For Gaussian
-        noise they are taken on a lattice of 2^-26, so that the noise spans millions of its steps.
+        Each by one, and no more of them than there are: with q = min(2 memberships, how many counts), l2
+        sensitivity sqrt(q), l1 sensitivity q. For Gaussian noise they are taken on a lattice of 2^-26,
+        so that the noise spans millions of its steps.
         """
+        moved = min(2 * memberships, counts.size)
         if isinstance(cost, PurePrivacy):
             return self._record(
-                release_counts(what, counts, 2.0 * memberships, 1 / per, cost, self._noise)
+                release_counts(what, counts, float(moved), 1 / per, cost, self._noise)
             )
         fine = 2**26
-        unit, sensitivity = 1 / fine / per, math.sqrt(2 * memberships) * fine
+        unit, sensitivity = 1 / fine / per, math.sqrt(moved) * fine
         return self._record(
             release_vector(what, counts * fine, sensitivity, unit, cost, self._noise)
         )

@@ -45,6 +45,11 @@ class Whitening:
     back: Floats
     root: Floats
 
+    @classmethod
+    def of(cls, back: Floats) -> Whitening:
+        """The map with its inverse."""
+        return cls(back, np.linalg.inv(back))
+
 
 def equilibrated_whitening(moment: Floats) -> Whitening:
     """Whitening that follows the units of the columns: W = D^-1 C^-1/2, S = D C D, C_jj = 1.

@@ -140,13 +140,10 @@ class Ceilings:
         object.__setattr__(self, "excess", np.expm1(self.orders))
 
 
-def gdp_split(epsilon: float, delta: float, share: float = 0.1) -> tuple[float, float]:
+def gdp_split(epsilon: float, delta: float) -> tuple[float, float]:
     """(mu0, delta0) of the composable curve: delta0 + h_mu0(epsilon) = delta.
 
-    Parameters
-    ----------
-    share : float
-        Part of delta that goes into delta0, the probability of an answer in the unsafe level.
+    A tenth of delta goes into delta0, the probability of an answer in the unsafe level.
 
     Notes
     -----
@@ -177,9 +174,7 @@ def gdp_split(epsilon: float, delta: float, share: float = 0.1) -> tuple[float, 
     (0.2664, 1e-06)
     """
     check_budget(epsilon, delta)
-    if not 0 < share < 1:
-        raise ArgumentError(f"share must lie strictly between 0 and 1, not {share!r}.")
-    slack = share * delta
+    slack = 0.1 * delta
     return gaussian_mu(epsilon, delta - slack), slack
 
 
@@ -316,8 +311,8 @@ def climb(
             if shift(levels.same_at(k + 1)) != cap_shift:
                 cap_shift = shift(levels.same_at(k + 1))
                 cap = max(cap, level_cap(cap_shift, c))
-            prefetch = 2 * scores[-1] - scores[-2] if k else scores[-1] + 0.5
-            guess = float(special.ndtr(prefetch))
+            next_score = 2 * scores[-1] - scores[-2] if k else scores[-1] + 0.5
+            guess = float(special.ndtr(next_score))
             p = _step(curve[-1], cap, shift(levels.up_at(k)), guess, c)
             still = k >= end and p <= curve[-1] * (1 + 1e-13)
             curve.append(p)

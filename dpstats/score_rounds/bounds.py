@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.numerics.matrices import Curvature, with_inverse
+from dpstats.numerics.matrices import spectral_norm, with_inverse
 from dpstats.report.bound import Bound, Premise
 
 SUB_GAUSSIAN = Premise("rows sub-Gaussian, public and private of one law", None)
@@ -59,11 +59,6 @@ class CallFacts:
         """sqrt(T d^3 log(2Td/eta)) / (mu n), mu of one mechanism shared by T steps."""
         logarithm = math.log(2 * steps * self.d / self.eta)
         return float(math.sqrt(steps * self.d**3 * logarithm) / (self.each * self.n))
-
-
-def spectral(matrix: Floats) -> float:
-    """Largest singular value."""
-    return float(np.linalg.norm(matrix, 2))
 
 
 def whitening_range(facts: CallFacts, log_term: float) -> tuple[float, float] | None:
@@ -130,30 +125,6 @@ class ReleasedSystem:
     moved: float | None = None
 
 
-def released_system(
-    curvature: Curvature,
-    penalty: Floats,
-    move: Floats,
-    noise_sd: float,
-    back: Floats,
-    turn: Floats | None = None,
-    moved: float | None = None,
-) -> ReleasedSystem:
-    """The noisy system of full Newton steps on a released matrix with svec noise."""
-    return ReleasedSystem(
-        curvature.released,
-        curvature.used,
-        curvature.released_sd,
-        True,
-        penalty,
-        move,
-        noise_sd,
-        back,
-        turn,
-        moved,
-    )
-
-
 NOISELESS_FIT = "distance to the fit with the same cuts, without noise"
 UNCUT_FIT = "distance to the fit without noise and without cuts"
 
@@ -181,14 +152,14 @@ def distance_to_noiseless_fit(
     t = math.log(2 / eta)
     vector = system.noise_sd * math.sqrt(d + 2 * math.sqrt(d * t) + 2 * t)
     if system.turn is not None:
-        vector *= spectral(system.turn)
+        vector *= spectral_norm(system.turn)
     spread = system.moments_sd * (1.0 if system.isometric else math.sqrt(2))
     matrix = spread * (math.sqrt(2 * d) + math.sqrt(2 * math.log(4 / eta)))
     smallest = float(np.linalg.eigvalsh(system.released + system.penalty)[0])
     shrunk = float(np.linalg.norm((system.used - system.released) @ system.move))
     top = vector + shrunk + matrix * float(np.linalg.norm(system.move))
     room = smallest - matrix
-    value = top / room * spectral(system.back) if room > 0 else math.inf
+    value = top / room * spectral_norm(system.back) if room > 0 else math.inf
     return Bound(
         statement,
         "l2",

@@ -15,7 +15,7 @@ from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.score_rounds.tails import Tail, counted_excess, most_excess
+from dpstats.score_rounds.tails import Tail, counted_excess, mean_excess, most_excess
 
 _BLURRED = 0.2
 """Noise of a mean square, over the square of the scale, beyond which it would say little."""
@@ -331,8 +331,7 @@ def choose_clip(
     share[body] = share[~body][0]
     if sure is not None:
         share = np.maximum(share, np.clip(sure(lengths) / n - normal, 0.0, 0.5 * (1 - normal)))
-    pieces = (share[1:] + share[:-1]) / 2 * np.diff(_MULTIPLES)
-    excess = np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+    excess = mean_excess(_MULTIPLES, share[None], 1)[0]
     residual_unit = unit / math.sqrt(d)
     seen = tails.skew * excess
     if loss is not None:

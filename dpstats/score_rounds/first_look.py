@@ -38,7 +38,7 @@ _TELLING, _SAME = 8, 1e-10
 """Public rows that tell a scale, and the relative variance from which a column differs in them."""
 _AMPLE = 2.5
 """Times `least_budget`, from which a fit without public rows is about as good as one with others."""
-_FEW = 4
+_FEW = 8
 """Public rows for a column, fewer than which hardly tell its coordinates."""
 _ENOUGH = 1.6
 """Times the least budget, from which fits of up to 100 levels all have errors."""
@@ -84,6 +84,11 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
+def suffices(n: float, mu: float, d: int) -> bool:
+    """Whether n rows at mu are more than noise to a fit of d columns without public rows."""
+    return n * mu >= least_budget(d)
+
+
 def of_levels(design: Design) -> NDArray[np.bool_]:
     """Which columns are those of rows of one level: comparisons of levels, and what these multiply."""
     coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
@@ -107,7 +112,7 @@ def elsewhere(
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:
     """A note on a fit that would be refused without its public rows; from public numbers."""
-    if n * mu >= least_budget(d):
+    if suffices(n, mu, d):
         return ()
     counted = "rows" if persons is None else "persons"
     return (
@@ -155,11 +160,11 @@ def check_budget(
 def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     """Whether so few public rows tell less of generalised linear fits than private rows do.
 
-    With fewer than four for a column a first step from their coordinates often goes astray. Private
+    With fewer than eight for a column a first step from their coordinates may go astray. Private
     rows tell them well with a budget for which `check_budget` would not refuse them.
     """
     d = len(public.terms)
-    return public.m is not None and public.m < _FEW * d and n * mu >= least_budget(d)
+    return public.m is not None and public.m < _FEW * d and suffices(n, mu, d)
 
 
 def first_look(
@@ -197,7 +202,7 @@ def first_look(
         source, LeastSquares(), back, zero, total, noise, linear=True, after=columns
     ) as session:
         seen = whiten(session, back, nothing)
-    enough = used * total.mu >= least_budget(source.d)
+    enough = suffices(used, total.mu, source.d)
     if response and found[-1].scale is None:
         enough = False
     others = found[-1].others if response else 0.0

@@ -35,7 +35,7 @@ from dpstats.mechanism.passes import (
     one_pass,
     squared_lengths,
 )
-from dpstats.score_rounds.rows import SHORTEST, Family, ScoreRows, Slab, Vectors
+from dpstats.score_rounds.rows import SHORTEST, Family, ScoreRows, Slab, Vectors, over_mean
 
 MOST_OCTAVES = 30
 """Nobody is counted with more than 2^30 rows."""
@@ -173,16 +173,16 @@ class PersonRows(ScoreRows):
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
-        """Histogram of the means of a person's |y|: replacing a person moves one count."""
+        """The same of a person's mean: who is replaced leaves one bin, another enters one."""
 
         def means(slab: Any) -> tuple[Floats]:
-            return (slab.persons(np.abs(slab.y)) / np.maximum(slab.rows, 1.0),)
+            return (slab.persons(over_mean(slab)) / np.maximum(slab.rows, 1.0),)
 
         return self._histograms(means, (lowest, octaves))[0]
 
     @one_pass
     def row_histogram(self) -> Integers:
-        """Histogram of how many rows persons have: replacing a person moves one count."""
+        """Histogram of how many rows persons have: who is replaced leaves a bin, another enters one."""
         return self._histograms(lambda slab: (self._counted(slab),), (0, MOST_OCTAVES))[0]
 
     @one_pass

@@ -215,9 +215,9 @@ class ScoreSession(Session[ScoreRows]):
         size do not notice (`coarse.coarse_map`).
         """
         self._exact.clear()
-        prepared = coarse_map(self._source, whitening, shift, residual) if residual else None
-        if prepared is not None:
-            whitening, shift = prepared.high[:, :-1], prepared.high[:, -1]
+        prepared = None
+        if residual:
+            whitening, shift, prepared = coarse_map(self._source, whitening, shift, residual)
         before, self._rows = self._rows, self._seen(whitening, shift, prepared)
         self._rows.instead_of(before)
         return whitening, shift

@@ -25,7 +25,7 @@ from dpstats.numerics.matrices import (
 )
 from dpstats.report.diagnostics import ROWS
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.bounds import ReleasedSystem, released_system
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.cuts import Cut
 from dpstats.score_rounds.estimate import (
     Estimate,
@@ -348,14 +348,17 @@ def solution(
         float(np.linalg.norm(solve @ far)),
         beyond * float(np.linalg.norm(solve @ leans)),
     )
-    system = released_system(
-        curvature,
+    system = ReleasedSystem(
+        curvature.released,
+        curvature.used,
+        curvature.released_sd,
+        True,
         penalty,
         move,
         pooled.noise_sd,
         whitening.back,
         back,
-        moved=pooled.excess * spectral_norm(out) + left,
+        pooled.excess * spectral_norm(out) + left,
     )
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     moved, most = pooled.excess * reach / error, pooled.most * reach / error

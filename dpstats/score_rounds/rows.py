@@ -330,7 +330,7 @@ class ScoreRows(WhitenedRows[Slab]):
     def length_counts(
         self, anchor: Floats, windows: tuple[tuple[int, int] | None, tuple[int, int] | None]
     ) -> list[Integers | None]:
-        """Histograms of |q| and of |s| before any cut: replacing a row moves one count in each.
+        """Histograms of |q| and |s| before any cut: a replaced row leaves one bin of each for another.
 
         Parameters
         ----------
@@ -349,9 +349,12 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
-        """Histogram of |y|: replacing a row moves one count."""
+        """Histogram of |y| exp(-eta): a replaced row leaves one bin and enters another.
 
-        return self._histograms(lambda slab: (np.abs(slab.y),), (lowest, octaves))[0]
+        eta is the linear predictor that rows carry, their offset for one: of a log link the mean of
+        these is that of exp(x'b).
+        """
+        return self._histograms(lambda slab: (over_mean(slab),), (lowest, octaves))[0]
 
     @one_pass
     def long_scores(self, anchor: Floats, length: float) -> Integers:
@@ -519,3 +522,10 @@ def _times(z: Floats, factor: Floats, out: Floats) -> Floats:
         return np.multiply(z, factor, out=out)
     np.copyto(out, z)
     return np.multiply(out, factor, out=out)
+
+
+@np.errstate(all="ignore")
+def over_mean(slab: Slab) -> Floats:
+    """|y| exp(-eta) of rows, at the linear predictor that they carry; 0 where that is no number."""
+    found = np.abs(slab.y) * np.exp(-slab.eta)
+    return np.where(np.isfinite(found), found, 0.0)

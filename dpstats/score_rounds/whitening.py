@@ -208,7 +208,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         noise = sd * math.sqrt(2 * d)
         values = np.linalg.eigvalsh(released)
         hidden = int((values < _SEEN * noise).sum())
-        whitening = Whitening(back, np.linalg.inv(back))
+        whitening = Whitening.of(back)
         curvature = still(shrink_second_moment(released, sd, known=False), nothing)
         stages.append((hidden, Whitened(whitening, curvature, lengths, radius, nothing)))
         far = lengths.seen_beyond(radius, n)

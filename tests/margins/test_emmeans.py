@@ -205,3 +205,15 @@ def test_tests_of_few_degrees_of_freedom_are_f_tests() -> None:
     nested = anova(LM, LM.update("~ . - wool:tension"))
     assert nested.p_value == pytest.approx(0.02104, rel=0.01)
     assert "Pr(>F)" in str(nested)
+
+
+def test_intervals_of_rows_stay_on_the_scale_of_the_response() -> None:
+    """predictions(glm(...), newdata), whose intervals are those of the link: R's marginaleffects."""
+    table = WARP.assign(high=WARP.breaks > 25)
+    fit = dp_glm("high ~ tension", table, table, mu=2, seed=1)
+    shown = fit.predictions(pd.DataFrame({"tension": ["L", "M", "H"]})).frame
+    means = fit.emmeans("tension", type="response").frame
+    assert shown.conf_low.to_numpy() == pytest.approx(means.conf_low.to_numpy())
+    assert shown.conf_high.to_numpy() == pytest.approx(means.conf_high.to_numpy())
+    assert (shown.conf_low > 0).all()
+    assert (shown.conf_high < 1).all()

@@ -396,8 +396,8 @@ _ROWS = (
     _rows(
         "a row has two densities",
         "dpstats/models/mixture/rows.py",
-        "total += np.bincount(place, minlength=len(edges) + 1)",
-        "total += 2 * np.bincount(place, minlength=len(edges) + 1)",
+        "return (np.bincount(place, minlength=len(edges) + 1),)",
+        "return (2 * np.bincount(place, minlength=len(edges) + 1),)",
         _SHARED_ROWS,
     ),
     _rows(
@@ -466,16 +466,23 @@ _CLAIMS = (
     _claim(
         "a replaced row moves one count",
         "dpstats/mechanism/session.py",
-        "1 / fine / per, math.sqrt(2 * memberships) * fine",
-        "1 / fine / per, math.sqrt(memberships) * fine",
+        "1 / fine / per, math.sqrt(moved) * fine",
+        "1 / fine / per, math.sqrt(moved / 2) * fine",
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
         "a replaced row moves one pure count",
         "dpstats/mechanism/session.py",
-        "release_counts(what, counts, 2.0 * memberships,",
-        "release_counts(what, counts, 1.0 * memberships,",
+        "release_counts(what, counts, float(moved),",
+        "release_counts(what, counts, moved / 2,",
         *_replayed("dp_mvnorm, refined, pure"),
+    ),
+    _claim(
+        "one count does not move",
+        "dpstats/mechanism/session.py",
+        "moved = min(2 * memberships, counts.size)",
+        "moved = min(2 * memberships, counts.size - 0.5)",
+        *_replayed("dp_mean, refined"),
     ),
     _claim(
         "squares have half of their sensitivity",
@@ -952,14 +959,14 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_GLM_FITS = """        ready = task.prepared(rows.n)
+_GLM_FITS = """        ready = prepared(task, rows.n)
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
-        ready = replace(task, design=design).prepared(rows.n)
+        ready = prepared(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(
         rows, call.per_row, noise, None if levels is None else levels.session
     )

@@ -28,6 +28,7 @@ from dpstats.models.eptr_linear.releases import (
     lower_eigenvalue,
     papers_eigenvalue,
 )
+from dpstats.models.linear.papers import adaptive_ridge
 from dpstats.numerics.matrices import floored
 from dpstats.propose_test.bounds import clipping_bias, decomposition, noise_radius
 from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
@@ -314,10 +315,7 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
     released = session.joint_moments(1.0)
     gram, gram_sd, cross_sd = released.gram, released.gram_sd, released.cross_sd
     d = len(released.cross)
-    smallest = float(np.linalg.eigvalsh(gram)[0])
-    noise_norm = gram_sd * (math.sqrt(2 * d) + math.sqrt(2 * math.log(4 / eta)))
-    sure = max(smallest - gram_sd * math.sqrt(2 * math.log(1 / eta)), 0.0)
-    added = max(0.0, noise_norm - sure)
+    smallest, noise_norm, added = adaptive_ridge(gram, gram_sd, eta)
     slope = geometry.slope
     hessian = floored(gram + added * np.eye(d), noise_norm / 4)
     move = np.linalg.solve(hessian, released.cross) / slope

@@ -210,8 +210,8 @@ class LeastSquaresSession(Session[LinearRows]):
     def smallest_eigenvalue(self, share: float) -> Release:
         """lambda_min of the sum of z z'. Sensitivity R^2, and what floats add to it."""
         cost, radius = self._spend(share), self._limits.radius
-        total, sensitivity, unit = eigenvalue_total(self._solved()[1], radius, self.n, self._rows.d)
-        return self._record(release_vector(_SMALLEST, total, sensitivity, unit, cost, self._noise))
+        total = eigenvalue_total(self._solved()[1], radius, self.n, self._rows.d)
+        return self._record(release_vector(_SMALLEST, *total, cost, self._noise))
 
     def bounded_solution(self, share: float, eigenvalue: Release) -> Release:
         """The solution, with noise for a private lower bound on lambda_min of both neighbours.
@@ -227,16 +227,9 @@ class LeastSquaresSession(Session[LinearRows]):
         self._use_slack()
         d, radius = self._rows.d, self._limits.radius
         lower = lower_eigenvalue(value, eigenvalue, self.total.slack, self.n, d, radius)
-        sensitivity = 2 * self._limits.coef * WIDENED
-        if lower > 0:
-            sensitivity = min(self._diameter / lower, sensitivity)
-        coef = self._solved()[0]
-        unit = lattice_unit(sensitivity, len(coef))
-        total = on_lattice(coef, unit)
+        total = bounded_total(self._solved()[0], self._diameter, lower, self._limits.coef)
         what = "least-squares coefficients"
-        return self._record(
-            release_vector(what, total, sensitivity / unit, unit, cost, self._noise)
-        )
+        return self._record(release_vector(what, *total, cost, self._noise))
 
     def tested_solution(self, test: SafetyTest) -> TestedRelease:
         """The solution if a test of lambda_min passes: `eigenvalue_levels`, `papers_eigenvalue`."""
@@ -363,8 +356,8 @@ class StepSession(ScoreSession):
         cost = self._spend(share)
         smallest, radius = self._step(anchor, cuts)[1], cuts.radius
         self._eigenvalue_of = anchor.tobytes(), cuts
-        total, sensitivity, unit = eigenvalue_total(smallest, radius, self.n, self._rows.d)
-        return self._record(release_vector(_SMALLEST, total, sensitivity, unit, cost, self._noise))
+        total = eigenvalue_total(smallest, radius, self.n, self._rows.d)
+        return self._record(release_vector(_SMALLEST, *total, cost, self._noise))
 
     def lower_bound(self, eigenvalue: Release, cuts: StepCuts) -> float:
         """The private bound L on lambda_min, by the slack of the call; may be negative."""
@@ -383,17 +376,9 @@ class StepSession(ScoreSession):
             raise ValueError("the eigenvalue is that of another step")
         cost = self._spend(share)
         self._use_slack()
-        d = len(anchor)
-        lower = self.lower_bound(eigenvalue, cuts)
-        sensitivity = 2 * cuts.length * WIDENED
-        if lower > 0:
-            sensitivity = min(cuts.diameter(self.n, d) / lower, sensitivity)
-        unit = lattice_unit(sensitivity, d)
-        total = on_lattice(self._step(anchor, cuts)[0], unit)
-        what = "least-squares step"
-        return self._record(
-            release_vector(what, total, sensitivity / unit, unit, cost, self._noise)
-        )
+        step, diameter = self._step(anchor, cuts)[0], cuts.diameter(self.n, len(anchor))
+        total = bounded_total(step, diameter, self.lower_bound(eigenvalue, cuts), cuts.length)
+        return self._record(release_vector("least-squares step", *total, cost, self._noise))
 
 
 def _solution(gram: Floats, right: Floats) -> tuple[Floats, float]:
@@ -423,6 +408,17 @@ def eigenvalue_total(
     sensitivity = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
     unit = lattice_unit(sensitivity, 1)
     return on_lattice(np.array([smallest]), unit), sensitivity / unit, unit
+
+
+def bounded_total(
+    point: Floats, diameter: float, lower: float, length: float
+) -> tuple[Integers, float, float]:
+    """A point of a ball on a lattice, its sensitivity there, min(D / L, 2 length), and the unit."""
+    sensitivity = 2 * length * WIDENED
+    if lower > 0:
+        sensitivity = min(diameter / lower, sensitivity)
+    unit = lattice_unit(sensitivity, len(point))
+    return on_lattice(point, unit), sensitivity / unit, unit
 
 
 CLAIMS = (

@@ -20,7 +20,7 @@ from dpstats.call import Call
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
-from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, numbers_of, one_number
+from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, check_answer, numbers_of
 from dpstats.propose_test.bounds import decomposition, noise_radius, unanswered
 from dpstats.propose_test.call import Kind, plan_test, positive
 from dpstats.propose_test.curve import Levels
@@ -281,7 +281,7 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
         if _given("safety", safety) != 1:
             raise ArgumentError("safety must be one number, or a function of the data.")
     elif public is not None:
-        one_number("safety(public)", answer_of("safety(public)", safety, public))
+        check_answer(safety, public)
     if size is not None and count != size:
         raise ArgumentError(f"the estimate has {count} numbers, not size={size}.")
     return count or 1

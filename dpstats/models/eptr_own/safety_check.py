@@ -40,11 +40,10 @@ def answer_of(name: str, function: Callable[..., Any], *public: Any) -> Any:
         ) from error
 
 
-def one_number(name: str, value: Any) -> float:
-    array = numbers_of(name, value)
+def check_answer(safety: Callable[..., Any], public: Any) -> None:
+    array = numbers_of("safety(public)", answer_of("safety(public)", safety, public))
     if array.size != 1 or array[0] < 0:
-        raise ArgumentError(f"{name} must be one number >= 0.")
-    return float(array[0])
+        raise ArgumentError("safety(public) must be one number >= 0.")
 
 
 def alphas_of(alpha: Any) -> np.ndarray:
@@ -190,7 +189,7 @@ def check_safety(
     _check_search(public, hostile, trials, seed)
     # plain mistakes show here
     numbers_of("estimate(public)", answer_of("estimate(public)", estimate, public))
-    one_number("safety(public)", answer_of("safety(public)", safety, public))
+    check_answer(safety, public)
     lines, steepest, largest, safe_pairs, pairs = [], 0.0, 0.0, 0, 0
     for step, (before, after, row) in enumerate(_walks(public, rows, hostile, trials, seed)):
         one, two = (_tried(safety, data) for data in (before, after))

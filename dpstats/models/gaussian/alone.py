@@ -30,7 +30,7 @@ from dpstats.frame import (
     private_design,
 )
 from dpstats.frame.source import column_types
-from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel, whitening_update
+from dpstats.models.gaussian.cuts import NoiseLevel, whitening_update
 from dpstats.models.gaussian.fit import (
     CovarianceNoise,
     GaussianFit,
@@ -40,7 +40,7 @@ from dpstats.models.gaussian.fit import (
     unused_notes,
 )
 from dpstats.models.gaussian.known_covariance import FixedCovariance
-from dpstats.models.gaussian.marks import Marks
+from dpstats.models.gaussian.marks import Marks, radius_with_marks
 from dpstats.models.gaussian.mean_fit import SPREAD, TOLD_CUTS, last_mean, rows_of_mean
 from dpstats.models.gaussian.mean_spread import Spread
 from dpstats.models.gaussian.moments import Cell, cell_at, hardly_any, moments_of
@@ -281,10 +281,10 @@ def mean_alone(
         start = cell_at(np.zeros(d), Whitening(np.eye(d), np.eye(d)), float(n))
         cell, made = _whitened(session, start, found.marks)
     (lengths,) = cell_lengths(session, _LAST_LENGTHS, (), [cell])
-    noise, marks = NoiseLevel(rho=session.total.mu**2 / 2), found.marks
+    noise, marks = NoiseLevel(rho=session.total.rho), found.marks
     seen = spread_of_rows(session, noise, SPREAD, cell, lengths, marks)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
-    expected = None if marks is None else marks.lost_of_mean(cell)
+    expected = None if marks is None else marks.loss_of_mean(cell)
     share = session.left * (1 - TOLD_CUTS)
     cut = last_mean_cut(noise, share, n, lengths, seen.variance, d, expected)
     radius = max(cut.radius, LEAST_RADIUS * math.sqrt(d))
@@ -321,13 +321,12 @@ def mean_alone(
 
 def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[Cell, int]:
     """Coordinates in which all directions are alike, as far as noise lets them be seen."""
-    n, d, noise = session.n, cell.d, NoiseLevel(rho=session.total.mu**2 / 2)
-    share, made = share_of_moments(n, d, session.total.mu), 0
+    n, d, made = session.n, cell.d, 0
+    share = share_of_moments(n, d, session.total.mu)
+    unit = NoiseLevel(rho=session.total.rho).coarse(share, n, d)
     while made < _MOST_ROUNDS:
         (lengths,) = cell_lengths(session, _LENGTHS, (), [cell])
-        radius = first_radius(lengths, n, d)
-        if marks:
-            radius = marks.farther(cell, radius, noise.second(1 + COARSE_RATIO, share, n, d))
+        radius = radius_with_marks(marks, cell, first_radius(lengths, n, d), unit)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
         made, seen = made + 1, moments_of(cell, lifted, 0, True)
         largest = float(np.linalg.eigvalsh(seen.spread)[-1])

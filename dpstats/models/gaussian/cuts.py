@@ -24,6 +24,7 @@ COARSE_RATIO = 0.25  # b^2/g^2 of a round before the last: mean and covariance c
 RIDGE = 0.2  # what is added to eigenvalues before inversion, in units of the noise's spectral norm
 _RESOLVED = 6.0  # eigenvalue, in units of what is added, from which a direction is seen
 _MEAN_WEIGHT = 4.0
+LAST_SHARE = 0.8  # of the budget, that the last round is taken to have when its cut is chosen
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class NoiseLevel:
             Matrices in the same release; pure noise grows with their number, Gaussian does not.
         """
         return size2 * self._second_unit(n, d, cells) / math.pow(share, self.power)
+
+    def coarse(self, share: float, n: float, d: int) -> float:
+        """`second` of a round before the last, at a radius of 1."""
+        return self.second(1 + COARSE_RATIO, share, n, d)
 
     def vector(self, size: float, share: float, n: float, d: int) -> float:
         """Sd per coordinate of a released mean of d-vectors cut to length ``size``."""
@@ -167,7 +172,7 @@ def final_objective(
 
 
 @lru_cache(maxsize=256)
-def choose_final_cut(n: float, d: int, noise: NoiseLevel, share: float) -> FinalCut:
+def choose_final_cut(n: float, d: int, noise: NoiseLevel) -> FinalCut:
     """Cut and lift of the last round, for rows that are N(0, I) by then.
 
     Minimises half the squared Frobenius error of the covariance (what cutting loses, and noise) and
@@ -176,11 +181,11 @@ def choose_final_cut(n: float, d: int, noise: NoiseLevel, share: float) -> Final
 
     Examples
     --------
-    >>> cut = choose_final_cut(10_000, 10, NoiseLevel(rho=0.5), 0.8)
+    >>> cut = choose_final_cut(10_000, 10, NoiseLevel(rho=0.5))
     >>> 20 < cut.size2 < 40, 0.05 < cut.ratio < 0.5
     (True, True)
     """
-    size2, total = final_objective(n, d, noise, share, 1)
+    size2, total = final_objective(n, d, noise, LAST_SHARE, 1)
     i, j = np.unravel_index(int(np.argmin(total)), total.shape)
     return FinalCut(float(size2[i]), float(size2[i] * RATIOS[j]))
 

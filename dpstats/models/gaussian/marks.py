@@ -42,7 +42,7 @@ class Marks:
         """Share of the variance of each of these columns that a cut takes off it."""
         return np.asarray(1 - np.minimum(1.0, radius / self.sizes(cell)) ** 2)
 
-    def lost_of_mean(self, cell: Cell) -> Callable[[Floats], Floats]:
+    def loss_of_mean(self, cell: Cell) -> Callable[[Floats], Floats]:
         """How far cuts move a mean."""
         sizes, share = self.sizes(cell), self.share
 
@@ -51,25 +51,27 @@ class Marks:
 
         return lost
 
-    def farther(self, cell: Cell, radius: float, unit: float) -> float:
-        """A radius of second moments, or a longer one where noise costs less than what is lost.
 
-        ``unit``: noise of an entry at a radius of 1.
+def radius_with_marks(marks: Marks | None, cell: Cell, radius: float, unit: float) -> float:
+    """A radius of second moments, or a longer one where noise costs less than what marks lose.
 
-        Examples
-        --------
-        One row of a hundred is ten standard deviations off, and is kept unless noise is large:
+    ``unit``: noise of an entry at a radius of 1.
 
-        >>> marks = Marks((0,), np.array([[10.0]]), np.array([0.01]))
-        >>> cell = Cell(np.zeros(1), np.eye(1), np.eye(1), 3000.0)
-        >>> [marks.farther(cell, 2.0, unit) for unit in (0.001, 0.1)]
-        [10.0, 2.0]
-        """
-        d = self.points.shape[1]
-        tried = np.append(radius, np.maximum(self.sizes(cell), radius))
-        noise = unit * math.sqrt(d * (d + 1) / 2) * tried**2
-        lost = np.array([self.lost(cell, float(one)).max() for one in tried])
-        return float(tried[int(np.argmin(noise**2 + lost**2))])
+    Examples
+    --------
+    One row of a hundred is ten standard deviations off, and is kept unless noise is large:
+
+    >>> marks = Marks((0,), np.array([[10.0]]), np.array([0.01]))
+    >>> cell = Cell(np.zeros(1), np.eye(1), np.eye(1), 3000.0)
+    >>> [radius_with_marks(marks, cell, 2.0, unit) for unit in (0.001, 0.1)]
+    [10.0, 2.0]
+    """
+    if marks is None:
+        return radius
+    tried = np.append(radius, np.maximum(marks.sizes(cell), radius))
+    noise = unit * math.sqrt(cell.d * (cell.d + 1) / 2) * tried**2
+    lost = np.array([marks.lost(cell, float(one)).max() for one in tried])
+    return float(tried[int(np.argmin(noise**2 + lost**2))])
 
 
 def loss_of_public(public: Floats, cell: Cell) -> Callable[[Floats], Floats]:

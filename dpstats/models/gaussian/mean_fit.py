@@ -10,7 +10,7 @@ import numpy as np
 from dpstats.accounting.privacy import Cost
 from dpstats.arguments import in_prose
 from dpstats.errors import ArgumentError
-from dpstats.models.gaussian.cuts import COARSE_RATIO, NoiseLevel
+from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
 from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import loss_of_public
@@ -173,8 +173,7 @@ def _fit_by_lengths(
 
 def _drowned(n: int, d: int, rho: float | None) -> bool:
     """Whether second moments of so many rows would hardly stand out of their noise."""
-    unit = NoiseLevel(rho=rho).second(1 + COARSE_RATIO, SPREAD, n, d)
-    return unit * LEAST_RADIUS**2 * d > _HIDDEN_BY
+    return NoiseLevel(rho=rho).coarse(SPREAD, n, d) * LEAST_RADIUS**2 * d > _HIDDEN_BY
 
 
 def _last_round(

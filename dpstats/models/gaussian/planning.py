@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import (
     COARSE_RATIO,
+    LAST_SHARE,
     RATIOS,
     RIDGE,
     FinalCut,
@@ -57,7 +58,8 @@ class GaussianPlan:
     share : float
         Of each of them; 0 when there is none.
     search, counts : float
-        Lengths of the rows; numbers of complete and of cut ones.
+        What `simulated_noise` takes off before rounds and after them. Fits divide the same sum, for
+        lengths, tails and counts, otherwise.
     final : float
         Of the last round.
     cut : FinalCut
@@ -193,7 +195,7 @@ def plan_gaussian(
         Guess of the condition number after public whitening; needed if m <= d (1e4), and if larger than
         that of the public rows it replaces that.
     reserved : float
-        Share for the search of the lengths and for counts, 6:1.
+        Share for lengths, tails and counts; `simulated_noise` takes six sevenths off before rounds.
 
     Examples
     --------
@@ -202,7 +204,7 @@ def plan_gaussian(
     (True, 0.112)
     """
     start = spectrum(d, m, eta, gamma, cond)
-    cut = choose_final_cut(n, d, noise, 0.8)
+    cut = choose_final_cut(n, d, noise)
     noise2, mean_noise = _predict(start, n, d, cut, noise, 1 - reserved, 1.0, 1)
     # noise alone would never re-whiten large tables, in which 1 % of cut rows is what hurts
     sizes = np.full(_MOST_ROUNDS + 1, cut.size2)
@@ -233,7 +235,6 @@ def plan_cells(
     noise: NoiseLevel,
     *,
     available: float = 1.0,
-    gamma: float = 0.0,
     cond: float | None = None,
     eta: float = 0.05,
 ) -> CellsPlan:
@@ -259,9 +260,9 @@ def plan_cells(
     """
     cells = len(ns)
     rows = [max(float(n), 2.0) for n in ns]
-    cuts = _common_cuts(rows, d, noise, 0.8 * available)
+    cuts = _common_cuts(rows, d, noise, LAST_SHARE * available)
     noises2 = [
-        _predict(spectrum(d, m, eta, gamma, cond), n, d, cut, noise, 1.0, available, cells)[0]
+        _predict(spectrum(d, m, eta, 0.0, cond), n, d, cut, noise, 1.0, available, cells)[0]
         for n, m, cut in zip(rows, ms, cuts, strict=True)
     ]
     mean_log = np.mean([np.log(noise2) for noise2 in noises2], axis=0)

@@ -13,7 +13,7 @@ import numpy as np
 from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.ball import SphericalLaw
-from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
+from dpstats.mechanism.claims import COUNTS, GRAM, NUMBERED, Claim
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
@@ -29,6 +29,7 @@ from dpstats.models.gaussian.rows import (
 from dpstats.numerics.histogram import LogHistogram
 
 _MANY_NUMBERS = 2**16
+_SHARES_OUTSIDE = "shares of rows outside limits and of truncated ones"
 
 
 @dataclass(frozen=True)
@@ -253,8 +254,7 @@ class CellSession(Session[CellRows]):
         if not self._limited:
             release = self._counts("share of truncated rows", cut[-1:], cost, per=self.n)
             return CutRows(float(release.value[0]), release.noise_sd)
-        named = "shares of rows outside limits and of truncated ones"
-        release = self._counts(named, cut, cost, per=self.n)
+        release = self._counts(_SHARES_OUTSIDE, cut, cost, per=self.n)
         return CutRows(float(release.value[1]), release.noise_sd, float(release.value[0]))
 
 
@@ -283,15 +283,10 @@ CLAIMS = (
     Claim("numbers, means and second moments", GRAM, "sqrt(2) (g^2 + b^2)", "CellRows.lifted"),
     Claim(
         "sum and number of rows",
-        VECTOR,
-        "2 g, with sqrt(3) g times the number",
+        NUMBERED,
+        "2 g",
         "CellSession.vector_sum",
     ),
-    Claim("share of truncated rows", COUNTS, "sqrt(2) (l1: 2)", "CellSession.lifted"),
-    Claim(
-        "shares of rows outside limits and of truncated ones",
-        COUNTS,
-        "sqrt(2) (l1: 2)",
-        "CellSession.lifted",
-    ),
+    Claim("share of truncated rows", COUNTS, "1", "Session._counts"),
+    Claim(_SHARES_OUTSIDE, COUNTS, "sqrt(2) (l1: 2)", "CellSession._cut_share"),
 )

@@ -27,7 +27,7 @@ from dpstats.models.gaussian.cuts import (
     whitening_update,
     widened_cut,
 )
-from dpstats.models.gaussian.marks import Marks, loss_of_public
+from dpstats.models.gaussian.marks import Marks, loss_of_public, radius_with_marks
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows
 from dpstats.models.gaussian.planning import KEEP_FOR_LAST, MORE_ROUNDS
 from dpstats.models.gaussian.releases import CellSession, CutRows
@@ -150,11 +150,10 @@ def refine(
     ]
     start, least = cells, [1.0] * len(cells)
     made, resolved, planned = 0, True, schedule.rounds
+    n, d = session.n, cells[0].d
     while made < planned:
-        frames, radii = [c.frame for c in cells], [c.radius for c in cells]
-        if marks:
-            unit = schedule.noise.second(1 + COARSE_RATIO, schedule.share, session.n, cells[0].d)
-            radii = [marks.farther(cells[0], radii[0], unit)]
+        frames, unit = [c.frame for c in cells], schedule.noise.coarse(schedule.share, n, d)
+        radii = [radius_with_marks(marks, c, c.radius, unit) for c in cells]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
         released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
         updates = [whitening_update(m.spread, m.spread_sd) for m in released]
@@ -163,7 +162,8 @@ def refine(
         made += 1
         resolved = all(u.resolved for u in updates)
         if made == planned and schedule.extend and not resolved:
-            room = session.left - 2 * schedule.share - schedule.cut_share >= KEEP_FOR_LAST
+            left = session.left - schedule.tails - schedule.cut_share
+            room = left - 2 * schedule.share >= KEEP_FOR_LAST
             seen = all(_is_seen(m) for m in released)
             planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
         last = resolved or made == planned
@@ -244,13 +244,9 @@ def _last_cuts(
     beyond = seen_tail(lengths[0], cells[0].d, cells[0].n) if schedule.apart else None
     share -= schedule.apart * share if beyond else 0.0
     tails = [
-        _tail(one, cell, schedule.noise, share, cut, len(cells), beyond, scale)
+        _tail(one, cell, schedule.noise, share, cut, len(cells), beyond, scale, marks)
         for one, cell, cut, scale in zip(lengths, cells, schedule.cuts, scales, strict=True)
     ]
-    if marks:
-        unit = schedule.noise.second(1 + schedule.cuts[0].ratio, share, session.n, cells[0].d)
-        radius = marks.farther(cells[0], tails[0].radius, unit)
-        tails = [replace(tails[0], radius=radius)]
     return _LastCuts(list(cells), tails, share, beyond)
 
 
@@ -293,13 +289,11 @@ def spread_of_rows(
     """Second moments of rows that are hardly cut: where noise and what is cut off balance."""
     n, d = float(session.n), cell.d
     base = max(first_radius(lengths, n, d), LEAST_RADIUS * math.sqrt(d))
-    unit = noise.second(1 + COARSE_RATIO, share, n, d)
+    unit = noise.coarse(share, n, d)
     beyond = seen_tail(lengths, d, n)
     if beyond:
         base = max(base, _tail_cut(beyond, d, unit))
-    radius = max(base, math.sqrt(_FREE_SPREAD / unit))
-    if marks:
-        radius = marks.farther(cell, radius, unit)
+    radius = radius_with_marks(marks, cell, max(base, math.sqrt(_FREE_SPREAD / unit)), unit)
     lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
     seen = moments_of(cell, lifted, 0, True)
     if beyond is None:
@@ -443,7 +437,7 @@ def _mean_apart(
     """
     cell, d, share = moments.cell, len(moments.mean), session.left
     expected = None if public is None else loss_of_public(public, cell)
-    expected = expected if marks is None else marks.lost_of_mean(cell)
+    expected = expected if marks is None else marks.loss_of_mean(cell)
     radius, lost = mean_cut(noise, share, cell.n, d, tail, least, expected)
     sums, _ = session.vector_sum(share, cell.frame, radius)
     n = used_rows(session.n, sums.count, sums.count_sd)
@@ -466,6 +460,7 @@ def _tail(
     cells: int,
     beyond: SeenTail | None,
     scale2: float,
+    marks: Marks | None,
 ) -> Tail:
     """Where the rows of a cell are cut, in view of the tails that its histogram shows.
 
@@ -474,7 +469,9 @@ def _tail(
     n = max(cell.n, 1.0)
     unit = noise.second(1 + cut.ratio, share, n, cell.d, cells)
     tail = widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
-    return tail if beyond is None else _for_long_tails(tail, beyond, cell.d, unit)
+    if beyond is not None:
+        tail = _for_long_tails(tail, beyond, cell.d, unit)
+    return replace(tail, radius=radius_with_marks(marks, cell, tail.radius, unit))
 
 
 def _for_long_tails(tail: Tail, beyond: SeenTail, d: int, unit: float) -> Tail:

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.models.linear.bounds import truncation_radius, whitened_second_moment
+from dpstats.numerics.matrices import spectral_norm
 from dpstats.report.bound import Bound, Premise
 from dpstats.score_rounds.bounds import (
     SUB_GAUSSIAN,
@@ -25,7 +26,6 @@ from dpstats.score_rounds.bounds import (
     enough_public,
     noise_below_half,
     noise_bounds,
-    spectral,
 )
 
 LAST_STEP = "noise alone: distance of the last Newton step to the same without"
@@ -72,7 +72,7 @@ class GlmFacts(CallFacts):
         The paper's is tau L (1 - ...)^2 + ridge/|S| with unknown tau; the release stands for its
         first term.
         """
-        return _smallest(self.whitened) + self.ridge / spectral(self.public)
+        return _smallest(self.whitened) + self.ridge / spectral_norm(self.public)
 
     @property
     def gamma_plain(self) -> float:

@@ -24,9 +24,10 @@ from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, is_family, resolve_family
 from dpstats.models.glm.fit import GlmFit, check_room
-from dpstats.models.glm.methods import GlmTask, GlmTaskForN
+from dpstats.models.glm.methods import GlmTaskForN, prepared
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
+from dpstats.models.glm.task import GlmTask
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.public_input import (
     check_terms,
@@ -228,14 +229,14 @@ def dp_glm(
             persons,
             alone,
         )
-        ready = task.prepared(rows.n)
+        ready = prepared(task, rows.n)
     noise, levels = call.noise(), None
     if unknown:
         levels = charged.levels(unknown, noise)
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
-        ready = replace(task, design=design).prepared(rows.n)
+        ready = prepared(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(
         rows, call.per_row, noise, None if levels is None else levels.session
     )

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.models.glm.family import RareOutcome
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
@@ -306,23 +307,25 @@ def loss_with_unseen(
     loss: Callable[[Floats], Floats] | None,
     reach: StepRange,
     noise: float,
-    rare: float,
+    rare: RareOutcome,
     longer: Tail | None = None,
 ) -> Callable[[Floats], Floats]:
     """The expected ``loss`` of a cut of scores, at least that of rare outcomes which nothing shows.
 
-    The score of a rare outcome is as long as its row, however short all others are. As many as the
-    noise of a histogram hides may be beyond the cut: ``noise`` is that of one count, a share of the
-    rows, and the lengths of such scores spread over an octave. A cut that follows the other scores down
-    takes nearly all that rare outcomes say: the next step then makes them rarer still, the other scores
-    shorter, and the fit runs away with ever smaller errors. ``rare`` is the share of rows that have the
-    rarer outcome in the fit (`Family.rarer`); where both are alike, scores balance. ``longer`` tells how
-    long rows with outcomes of one or zero are: those of one level may not balance (`loss_by_imbalance`).
+    The score of a rare outcome is as long as its row, or longer, however short all others are. As many
+    as the noise of a histogram hides may be beyond the cut: ``noise`` is that of one count, a share of
+    the rows, and the lengths of such scores spread over an octave. A cut that follows the other scores
+    down takes nearly all that rare outcomes say: the next step then makes them rarer still, the other
+    scores shorter, and the fit runs away with ever smaller errors. ``rare`` is the rarer outcome in the
+    fit; where both are alike, scores balance. ``longer`` tells how long rows with outcomes of one or
+    zero are: those of one level may not balance (`loss_by_imbalance`). Scores of other links than a
+    logit's are taken to be longer by as much as those of the rarer outcome are.
     """
-    share = max(_HIDING * noise, (1 - 2 * rare) * rare)
-    parts = [loss_of(share, (1 - rare) * reach.lengths())]
+    share = max(_HIDING * noise, (1 - 2 * rare.share) * rare.share)
+    parts = [loss_of(share, rare.score * reach.lengths())]
     parts += [] if loss is None else [loss]
-    parts += [] if longer is None else [loss_by_imbalance(longer)]
+    if longer is not None:
+        parts += [loss_by_imbalance(longer.scaled(rare.score / (1 - rare.share)))]
     return most_of(*parts)
 
 

@@ -73,6 +73,31 @@ _KINDS = {
     "negative binomial": _Kind("NegativeBinomial", ("log",), False, True, 0.0, np.inf),
 }
 _MANY = 1e4
+_RAREST = 6.0
+"""Linear predictors, on both sides, within which a rare outcome is looked for."""
+
+
+@dataclass(frozen=True)
+class RareOutcome:
+    """The rarer of two outcomes.
+
+    Attributes
+    ----------
+    share : float
+        Of the rows that have it.
+    score : float
+        How long its score is, in lengths of its row.
+    """
+
+    share: float
+    score: float
+
+    @classmethod
+    def of_row(cls, share: float) -> RareOutcome:
+        """Where scores are response less mean: no score is longer than its row."""
+        return cls(share, 1 - share)
+
+
 """Mean of counts beyond which their quantiles take long, and are those of a law without steps."""
 _OFFERED = (
     "binomial (links logit, probit, cloglog), poisson (log), gamma (log), gaussian (identity), "
@@ -281,21 +306,35 @@ class Family:
             )
         return np.where(j >= 1, found, 1.0)
 
-    def rarer(self, level: float) -> float | None:
-        """Share of the rarer outcome, one or zero, where the information of a row is ``level``.
+    def rarer(self, level: float, mean: float) -> RareOutcome | None:
+        """The rarer outcome, one or zero, where the information of a row is ``level``.
 
-        Of counts a half, unless nearly all are zero. None for continuous families.
+        ``mean`` is that of the responses and tells which outcome is rarer: links need not be symmetric.
+        Of counts a half of the rows have it, unless nearly all are zero. None for continuous families.
 
         Examples
         --------
-        >>> Family("poisson", "log").rarer(0.05), Family("binomial", "logit").rarer(0.25)
-        (0.05, 0.5)
+        >>> Family("poisson", "log").rarer(0.05, 0.05).share
+        0.05
+        >>> found = Family("binomial", "probit").rarer(0.18, 0.04)
+        >>> round(found.share, 3), round(found.score, 1)
+        (0.036, 2.2)
         """
-        if self.binary:  # level = p (1 - p) for a logit, and nearly so for others
-            return (1 - math.sqrt(max(1 - 4 * level, 0.0))) / 2
+        if self.link == "logit":  # level = p (1 - p)
+            return RareOutcome.of_row((1 - math.sqrt(max(1 - 4 * level, 0.0))) / 2)
+        if self.binary:
+            low, high = _RANGE[self.link]
+            eta = np.linspace(max(low, -_RAREST), min(high, _RAREST), 961)
+            information = self.working(eta, np.ones_like(eta))[1]
+            top, ones = int(np.argmax(information)), mean <= 0.5
+            side = slice(None, top + 1) if ones else slice(None, top - 1 if top else None, -1)
+            at = np.array([np.interp(level, information[side], eta[side])])
+            share = float(self.mean(at)[0]) if ones else 1 - float(self.mean(at)[0])
+            score = abs(float(self.working(at, np.array([float(ones)]))[0][0]))
+            return RareOutcome(min(share, 0.5), score)
         if not self.counts:
             return None
-        return min(level / max(1 - (self.alpha or 0.0) * level, 1e-3), 0.5)
+        return RareOutcome.of_row(min(level / max(1 - (self.alpha or 0.0) * level, 1e-3), 0.5))
 
     def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float:
         """Deviance of weighted rows at linear predictors."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.frame import Design
 from dpstats.mechanism.lattice import Grid
 from dpstats.models.glm.estimate import GlmStep
 from dpstats.models.glm.family import Family
@@ -30,6 +29,7 @@ from dpstats.models.glm.notes import (
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
 from dpstats.models.glm.rounds import GlmRounds
+from dpstats.models.glm.task import GlmTask
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
@@ -43,7 +43,7 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import elsewhere, few_rows_note, least_budget, of_levels
+from dpstats.score_rounds.first_look import elsewhere, few_rows_note, of_levels, suffices
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -113,32 +113,24 @@ def check_room(n: int, mu: float) -> None:
     require_share(Grid.for_rows(n), mu, _LEAST * _LEFT)
 
 
-def anchored_if_near(
-    session: ScoreSession,
-    family: Family,
-    start: StartingPoint,
-    ridge: float,
-    iterations: int | None,
-    design: Design,
-    errors: str,
-) -> GlmFit | None:
+def anchored_if_near(session: ScoreSession, start: StartingPoint, task: GlmTask) -> GlmFit | None:
     """`anchored`; None where rows lie too far from public ones for these to guide rounds.
 
     As where one of them has other units. Lengths of rows tell it, and a first round that sees nothing in
     a direction where public rows vary; not those of persons, who need public rows.
     """
-    session.require(_LEAST)
-    n, d, mu, seen = session.n, len(design.terms), session.total.mu, None
-    if session.by_person or n * mu < least_budget(d) or not session.allows(_LEAST * _LEFT):
-        return anchored(session, family, start, ridge, iterations, design, errors)
-    expected = start.information_lengths(family)
+    design, n, mu, seen = task.design, session.n, session.total.mu, None
+    d = len(design.terms)
+    if session.by_person or not suffices(n, mu, d) or not session.allows(_LEAST * _LEFT):
+        return anchored(session, start, task)
+    expected = start.information_lengths(task.family)
     comparable = start.rows is not None or not (design.weights or design.offsets)
     if comparable and expected is not None:
-        seen = _row_lengths(session, family, start)
+        seen = _row_lengths(session, task.family, start)
         start = replace(start, spent=start.spent + ROW_LENGTHS)
         if seen.elsewhere(expected, start.m, d, mu):
             return None
-    rounds = _rounds(session, family, start, ridge, iterations, design, errors, seen)
+    rounds = _rounds(session, start, task, seen)
     made = rounds.one_round()
     if made is None:
         assert rounds.curvature is not None
@@ -146,18 +138,10 @@ def anchored_if_near(
         if elsewhere(rounds.curvature, design, n, mu, start.m, few=few):
             return None
         made = rounds.run()
-    return _finished(rounds, made, ridge, design)
+    return _finished(rounds, made, task)
 
 
-def anchored(
-    session: ScoreSession,
-    family: Family,
-    start: StartingPoint,
-    ridge: float,
-    iterations: int | None,
-    design: Design,
-    errors: str,
-) -> GlmFit:
+def anchored(session: ScoreSession, start: StartingPoint, task: GlmTask) -> GlmFit:
     """Private Newton steps from a public anchor.
 
     Each round measures the lengths of information rows and of scores at the present anchor, releases
@@ -167,8 +151,8 @@ def anchored(
     of the total, and shares it with the outer products of the scores, the mean squared Pearson residual
     and the shares of cut and of empty rows.
     """
-    rounds = _rounds(session, family, start, ridge, iterations, design, errors)
-    return _finished(rounds, rounds.run(), ridge, design)
+    rounds = _rounds(session, start, task)
+    return _finished(rounds, rounds.run(), task)
 
 
 def _row_lengths(session: ScoreSession, family: Family, start: StartingPoint) -> RowsSeen:
@@ -176,17 +160,10 @@ def _row_lengths(session: ScoreSession, family: Family, start: StartingPoint) ->
 
 
 def _rounds(
-    session: ScoreSession,
-    family: Family,
-    start: StartingPoint,
-    ridge: float,
-    iterations: int | None,
-    design: Design,
-    errors: str,
-    seen: RowsSeen | None = None,
+    session: ScoreSession, start: StartingPoint, task: GlmTask, seen: RowsSeen | None = None
 ) -> GlmRounds:
     """The rounds of a fit, still to be made. ``seen``: how long rows are, where that was released."""
-    terms = design.terms
+    family, design, terms = task.family, task.design, task.design.terms
     n, d, mu = session.n, len(terms), session.total.mu
     session.require(_LEAST)
     coef, spent, persons = start.coef, start.spent, None
@@ -208,7 +185,7 @@ def _rounds(
             seen = _row_lengths(session, family, start)
             spent += ROW_LENGTHS
         start = start.measured(seen)
-    plan = plan_glm_rounds(iterations, spent, squares, errors == "hetero")
+    plan = plan_glm_rounds(task.iterations, spent, squares, task.errors == "hetero")
     at = Coordinates.plain(start.whitening)
     session.weigh(start.leverage)
     return GlmRounds(
@@ -220,7 +197,7 @@ def _rounds(
         start=start,
         shares=plan,
         price=plan.far if coarse_enough(n, d, mu, plan.far) else plan.near,
-        penalty=rows_of_each(persons, n) * ridge * at.back.T @ at.back,
+        penalty=rows_of_each(persons, n) * task.ridge * at.back.T @ at.back,
         guesses=(start.information, start.score),
         scoring=0.0 if family.canonical else 4 * math.sqrt(d / n),
         persons=persons,
@@ -236,12 +213,13 @@ def _needs_level(start: StartingPoint, family: Family, terms: Sequence[str]) -> 
     return family.link == "log" and not start.coef.any() and "Intercept" in terms
 
 
-def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> GlmFit:
+def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
     """Coefficients, covariances and diagnostics from what was released.
 
     The last round is averaged, by inverse variance, with those of the others that had arrived.
     """
     family, start, steps, n = rounds.family, rounds.start, rounds.steps, rounds.session.n
+    design, ridge = task.design, task.ridge
     comparable = steps[rounds.turned_at :]
     curvature, cut, last = rounds.curvature, rounds.plans[-1].cut, steps[-1]
     assert curvature is not None
@@ -327,7 +305,7 @@ def _finished(rounds: GlmRounds, made: Round, ridge: float, design: Design) -> G
     pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
     alone, persons = start.leverage is not None, rounds.session.persons
     tail: tuple[str, ...] = ()
-    if curvature.resolved and not family.binary and hidden is not None:
+    if curvature.resolved and not family.binary:
         tail = unseen_note(rounds.unseen, n)
     return GlmFit(
         estimate,

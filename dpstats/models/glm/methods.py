@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
-from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
@@ -20,8 +18,8 @@ from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, anchored, anchored_if_near
 from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
 from dpstats.models.glm.public import StartingPoint, declared_start, private_start, public_start
+from dpstats.models.glm.task import GlmTask
 from dpstats.numerics.matrices import Whitening, equilibrated_inverse, symmetric_whitening
-from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.estimate import Estimate, not_private, without_columns
@@ -32,58 +30,6 @@ from dpstats.score_rounds.releases import ScoreSession
 _PAPERS_STEPS = 5
 _MOST = 0.5
 """Share of the rows."""
-
-
-@dataclass(frozen=True)
-class GlmTask:
-    """What a fit is told; all of it public.
-
-    Attributes
-    ----------
-    method : {"anchored", "pmt", "ssp"}
-    family : Family
-    design : Design
-    moments : PublicMoments or None
-        None for "ssp".
-    known : PublicRows or None
-        Public rows as numbers, where rows were given.
-    columns : (d,) array or None
-        Declared sizes of the columns, for "ssp".
-    ridge, eta : float
-    iterations : int or None
-    errors : {"hetero", "iid"}
-    persons : {"all"} or None
-        Scores are summed up over the rows of persons.
-    alone : bool
-        There are no public rows, or too few to determine all columns.
-    """
-
-    method: str
-    family: Family
-    design: Design
-    moments: PublicMoments | None
-    known: PublicRows | None
-    columns: Floats | None
-    ridge: float
-    eta: float
-    iterations: int | None
-    errors: str = "hetero"
-    persons: str | None = None
-    alone: bool = False
-
-    def prepared(self, n: int) -> GlmTaskForN:
-        """What public facts say of a fit of n rows; raises where they do not suffice."""
-        plain = self.family.canonical and self.family.binary
-        limits: ScoreBounds | None = ScoreBounds(1.0, 0.25) if plain else None
-        log_factor = 1 + math.log(2 * n / self.eta)
-        start = None
-        if self.method == "pmt":
-            limits = _require_limits(
-                papers_limits(self.family, self.known, log_factor), self.family
-            )
-        elif self.moments is not None and not self.alone:
-            start = public_start(self.family, self.moments, self.known)
-        return GlmTaskForN(self, limits, start, log_factor)
 
 
 @dataclass(frozen=True)
@@ -122,8 +68,7 @@ class GlmTaskForN:
         self, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
     ) -> tuple[GlmFit, ScoreSession]:
         task, zero = self.task, np.zeros(rows.d)
-        family, ridge, steps = task.family, task.ridge, task.iterations
-        design, errors = task.design, task.errors
+        family, design = task.family, task.design
         assert after is None or task.alone, "other fits do not go on from a session"
         if task.columns is not None:
             scale = np.diag(1 / task.columns)
@@ -131,8 +76,7 @@ class GlmTaskForN:
                 rows, family, scale, zero, total, noise, limited=design.limited
             ) as session:
                 begin = declared_start(session, family, task.columns)
-                fit = anchored(session, family, begin, ridge, steps, design, errors)
-                return fit, session
+                return anchored(session, begin, task), session
         if task.alone:
             return alone(task, rows, total, noise, after)
         if self.start is not None:
@@ -150,8 +94,7 @@ class GlmTaskForN:
                 persons=task.persons,
                 limited=design.limited,
             ) as session:
-                options = start, ridge, steps, design, errors
-                guided = anchored_if_near(session, family, *options)
+                guided = anchored_if_near(session, start, task)
             if guided is not None:
                 return guided, session
             fit, session = alone(replace(task, moments=None), rows, total, noise, session)
@@ -171,8 +114,8 @@ class GlmTaskForN:
                 at,
                 self.limits,
                 radius,
-                ridge,
-                steps or _PAPERS_STEPS,
+                task.ridge,
+                task.iterations or _PAPERS_STEPS,
             )
             return fit, session
 
@@ -190,6 +133,19 @@ class GlmTaskForN:
         dispersion = float((residual**2).sum()) / max(m - d, 1) if free else 1.0
         sampling = dispersion / m * equilibrated_inverse(information)
         return not_private(coef, sampling, dispersion, information, m)
+
+
+def prepared(task: GlmTask, n: int) -> GlmTaskForN:
+    """What public facts say of a fit of n rows; raises where they do not suffice."""
+    plain = task.family.canonical and task.family.binary
+    limits: ScoreBounds | None = ScoreBounds(1.0, 0.25) if plain else None
+    log_factor = 1 + math.log(2 * n / task.eta)
+    start = None
+    if task.method == "pmt":
+        limits = _require_limits(papers_limits(task.family, task.known, log_factor), task.family)
+    elif task.moments is not None and not task.alone:
+        start = public_start(task.family, task.moments, task.known)
+    return GlmTaskForN(task, limits, start, log_factor)
 
 
 def _hardly_any(fit: GlmFit) -> bool:
@@ -234,8 +190,7 @@ def alone(
         after=before,
         limited=task.design.limited,
     ) as session:
-        options = task.ridge, task.iterations, task.design, task.errors
-        return anchored(session, task.family, start, *options), session
+        return anchored(session, start, task), session
 
 
 def _coarse(
@@ -244,11 +199,10 @@ def _coarse(
     """A start in coordinates that products are fast in, where the table has many numbers."""
     if family.linear:  # whose residuals may be of any size
         return start, None
-    coarse = coarse_map(rows, start.whitening.back, start.coef, 1.0)
+    back, coef, coarse = coarse_map(rows, start.whitening.back, start.coef, 1.0)
     if coarse is None:
         return start, None
-    back, coef = coarse.high[:, :-1], coarse.high[:, -1]
-    return replace(start, whitening=Whitening(back, np.linalg.inv(back)), coef=coef), coarse
+    return replace(start, whitening=Whitening.of(back), coef=coef), coarse
 
 
 def _require_limits(limits: ScoreBounds | None, family: Family) -> ScoreBounds:

@@ -18,7 +18,7 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.models.glm.estimate import ReleasedInformation
 from dpstats.models.glm.family import Family
-from dpstats.numerics.matrices import Curvature, Whitening, floored, with_inverse
+from dpstats.numerics.matrices import Curvature, Whitening, floored, symmetric_power, with_inverse
 
 _LEAST = 1e-3
 """Least eigenvalue of expected information, in parts of the mean one."""
@@ -109,7 +109,7 @@ def informed(seen: Sequence[ReleasedInformation], expected: Floats, known: bool)
     each = []
     for one in seen:
         assert one.expected is not None
-        change = vectors.T @ _power(one.expected, -0.5)
+        change = vectors.T @ symmetric_power(one.expected, -0.5)
         grown = (change**2).sum(axis=1)
         noise2 = np.outer(one.sd * grown, one.sd * grown) * diagonal
         each.append((change @ one.matrix @ change.T - np.eye(d), noise2))
@@ -175,9 +175,3 @@ def _mean_square(departure: Floats, noise2: Floats) -> float:
     """Mean square of what departs, but for its noise; the surest entries count most."""
     trust = 1 / noise2**2
     return max(float((trust * (departure**2 - noise2)).sum() / trust.sum()), 0.0)
-
-
-def _power(matrix: Floats, power: float) -> Floats:
-    """Symmetric power of a positive definite matrix."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * values**power) @ vectors.T)

@@ -13,7 +13,7 @@ from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.estimate import Estimate
 from dpstats.score_rounds.notes import matrix_notes, ridge_note
 
-_EXPLAINED = 0.6
+_EXPLAINED = 0.65
 """Share of the entropy of the responses beyond which rows are taken to be separated."""
 _UNSURE, _LARGE = 0.5, 2.0
 """Standard error of a coefficient of zeros and ones from which all of their rows may have one outcome,

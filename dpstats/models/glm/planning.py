@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.score_rounds.tails import mean_excess
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,5 @@ def choose_information_radius(
     counted = above(radius / 1.25)  # bins are up to a quarter wide: count those that may be longer
     share = np.minimum.accumulate(np.clip(counted / n, 0.0, 1.0))
     noise = math.sqrt(d + 1) * radius**2 / (n * mu)
-    best = int(np.argmin(noise**2 + _lost(radius, share) ** 2))
+    best = int(np.argmin(noise**2 + mean_excess(radius, share[None], 2)[0] ** 2))
     return float(radius[best])
-
-
-def _lost(radius: Floats, share: Floats) -> Floats:
-    """Integral of 2 t P(length > t) from each radius on: the mean of (length^2 - radius^2)+."""
-    density = 2 * radius * share
-    pieces = (density[1:] + density[:-1]) / 2 * np.diff(radius)
-    return np.append(np.cumsum(pieces[::-1])[::-1], 0.0)

@@ -100,6 +100,13 @@ class StartingPoint:
         trials = typical.rows.weight if typical.averages else None
         return expected_scores(family, typical.rows, self.whitening, coef, trials, typical.used)
 
+    def mean(self, family: Family, coef: Floats) -> float:
+        """Mean response of the rows that are known, under the model; a half where none are."""
+        rows = self.rows if self.typical is None else self.typical.rows
+        if rows is None:
+            return 0.5
+        return float(family.mean(rows.x @ coef + rows.offset).mean())
+
     def turned(self, turn: Whitening, longer: Tail | None) -> StartingPoint:
         """In coordinates of z in which the information is 1; ``longer`` is what it was, in these."""
         back, stretch = turn.back, float(np.linalg.norm(turn.back, 2))
@@ -253,7 +260,7 @@ def _shortened(move: Floats, moment: Floats, linear: bool) -> Floats:
 
 
 def released_null(session: ScoreSession, family: Family, share: float, d: int, k: int) -> Floats:
-    """The null model of a log link from a private histogram of the responses."""
+    """The null model of a log link from a private histogram of the responses, over their exposure."""
     histogram = session.response_histogram(share, -40, 80)
     coef = np.zeros(d)
     mean = histogram.mean(session.n)

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
+from dpstats.numerics.matrices import spectral_norm
 from dpstats.report.bound import Bound, Premise
 from dpstats.score_rounds.bounds import (
     SUB_GAUSSIAN,
@@ -24,7 +25,6 @@ from dpstats.score_rounds.bounds import (
     enough_public,
     noise_below_half,
     noise_bounds,
-    spectral,
     whitening_range,
 )
 
@@ -118,7 +118,7 @@ def _inverted(facts: LinearFacts, statement: str, norm: str, size: float, source
     log_term = math.log(1 / facts.eta)
     limits = whitening_range(facts, log_term)
     lower = 1.0 if limits is None else limits[0]
-    ridge = facts.ridge / spectral(facts.public)
+    ridge = facts.ridge / spectral_norm(facts.public)
     noise = facts.rate * facts.log_factor
     gap = lower * facts.sample_factor**2 + ridge
     floor = lower**2 * facts.sample_factor**4 + ridge**2
@@ -130,7 +130,7 @@ def _inverted(facts: LinearFacts, statement: str, norm: str, size: float, source
 def inverse_moment(facts: LinearFacts) -> Bound:
     """Theorem 5 (ridge paper): error of the inverse second moment, in the user's coordinates."""
     statement = "error of the inverse second moment (method='pmt')"
-    inverse = spectral(np.linalg.inv(facts.public))
+    inverse = spectral_norm(np.linalg.inv(facts.public))
     return _inverted(facts, statement, "spectral", inverse, "ridge paper, Theorem 5")
 
 
@@ -169,7 +169,7 @@ def equivalence(facts: LinearFacts) -> Bound:
 def estimator_error(facts: LinearFacts) -> Bound:
     """Theorem 8 (ridge paper): |b_DP - b_hat| for Algorithm 2."""
     statement = "distance to the non-private fit (method='pmt')"
-    size = spectral(np.linalg.inv(facts.public)) * spectral(facts.released)
+    size = spectral_norm(np.linalg.inv(facts.public)) * spectral_norm(facts.released)
     size *= float(np.linalg.norm(facts.coef))
     return _inverted(facts, statement, "l2", size, "ridge paper, Theorem 8")
 
@@ -182,7 +182,7 @@ def estimator_error_zcdp(facts: LinearFacts) -> Bound:
     shrink = max(1 - math.sqrt((facts.d + math.log(1 / facts.eta)) / facts.n), 0.0)
     noise = facts.rate_zcdp * facts.log_factor
     gap = lower * facts.sample_factor**2
-    size = spectral(np.linalg.inv(facts.public)) * spectral(facts.released)
+    size = spectral_norm(np.linalg.inv(facts.public)) * spectral_norm(facts.released)
     size *= float(np.linalg.norm(facts.coef))
     floor = lower**2 * shrink**4
     return Bound(

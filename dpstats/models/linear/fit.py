@@ -29,7 +29,6 @@ from dpstats.models.linear.prepare import (
     Prepared,
     has_rare_marks,
     lengths_by_public,
-    may_go_alone,
     planned,
     prepared,
     prepared_alone,
@@ -50,7 +49,13 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import elsewhere, few_rows_note, first_look, of_levels
+from dpstats.score_rounds.first_look import (
+    elsewhere,
+    few_rows_note,
+    first_look,
+    of_levels,
+    suffices,
+)
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -176,7 +181,7 @@ def anchored_if_near(
     n, mu = session.n, session.total.mu
     few = has_rare_marks(moments)
     unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
-    if unlike and may_go_alone(session, moments):
+    if unlike and suffices(n, mu, len(moments.terms)):
         return None
     return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
 

@@ -114,8 +114,7 @@ def ssp(
     """Noisy sufficient statistics of rows cut to declared limits, with AdaSSP's adaptive ridge.
 
     One symmetric Gaussian mechanism releases the joint second moments of (z, y R/B): z = x/width
-    cut with y to length sqrt(2) R. The ridge is raised until the noise's spectral norm is covered
-    (Wang 2018), with the eigenvalues read off the release itself.
+    cut with y to length sqrt(2) R.
     """
     n, d, radius = session.n, len(width.columns), width.radius
     released = session.gram(1.0, math.sqrt(2) * radius, what="joint moments of design and response")
@@ -123,11 +122,8 @@ def ssp(
     gram, cross = released.value[:d, :d], released.value[:d, d] / ratio
     square = float(released.value[d, d]) / ratio**2
     back = np.diag(1 / width.columns)
-    smallest = float(np.linalg.eigvalsh(gram)[0])
     sd = released.noise_sd
-    noise_norm = sd * (math.sqrt(2 * d) + math.sqrt(2 * math.log(4 / eta)))
-    sure = max(smallest - sd * math.sqrt(2 * math.log(1 / eta)), 0.0)
-    added = max(0.0, noise_norm - sure)
+    smallest, noise_norm, added = adaptive_ridge(gram, sd, eta)
     penalty = ridge * back.T @ back + added * np.eye(d)
     hessian: Floats = gram + penalty
     hessian = floored(hessian, noise_norm / 4)
@@ -162,6 +158,17 @@ def ssp(
     return LinearFit(
         estimate, system, "private", diagnostics, notes + matrix_warnings(smallest > 0, True, ridge)
     )
+
+
+def adaptive_ridge(gram: Floats, sd: float, eta: float) -> tuple[float, float, float]:
+    """Smallest eigenvalue of released moments, spectral norm of their noise, and AdaSSP's ridge.
+
+    It covers the noise as far as the eigenvalue, read off the release itself, does not (Wang 2018).
+    """
+    smallest = float(np.linalg.eigvalsh(gram)[0])
+    noise_norm = sd * (math.sqrt(2 * len(gram)) + math.sqrt(2 * math.log(4 / eta)))
+    sure = max(smallest - sd * math.sqrt(2 * math.log(1 / eta)), 0.0)
+    return smallest, noise_norm, max(0.0, noise_norm - sure)
 
 
 def _filled_by_constant(moments: Floats, whitening: Whitening, sd: float, design: Design) -> float:

@@ -18,7 +18,7 @@ from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import cut_of_moments, gaussian_lengths, loss_of
-from dpstats.score_rounds.first_look import FirstLook, least_budget
+from dpstats.score_rounds.first_look import FirstLook, suffices
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
@@ -44,7 +44,8 @@ class Prepared:
     Attributes
     ----------
     design : Design
-    seen : View
+    shift : (d,) array
+        Coefficients of the linear predictor that rows carry.
     at : Coordinates
     curvature : Curvature
         In coordinates of the whitening.
@@ -56,24 +57,14 @@ class Prepared:
     persons : PersonCounts or None
     lines : tuple of Diagnostic
         What is said of the moments and of the plan.
-    arrived : bool
-        Whether the first anchor is a fit, of public rows.
-    lost : float
-        Share of the information that was cut off long rows.
-    enough : bool
-        Whether the first look at private rows found enough of them.
     radius : float or None
         Length to which rows were cut for these moments.
-    hidden : (d,) array or None
-        Coefficients of which that look saw too little for an error.
-    nothing : (d,) array or None
-        Columns in which hardly any row differs.
-    others : float
-        Share of the responses that differ by about the scale, where most are alike.
+    look : FirstLook or None
+        The first look at private rows; None where the first anchor is a fit, of public rows.
     """
 
     design: Design
-    seen: View
+    shift: Floats
     at: Coordinates
     curvature: Curvature
     plan: LinearPlan
@@ -81,13 +72,28 @@ class Prepared:
     longer: Tail
     persons: PersonCounts | None
     lines: tuple[Diagnostic, ...]
-    arrived: bool = True
-    lost: float = 0.0
-    enough: bool = True
     radius: float | None = None
-    hidden: NDArray[np.bool_] | None = None
-    nothing: NDArray[np.bool_] | None = None
-    others: float = 0.0
+    look: FirstLook | None = None
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the first anchor is a fit, of public rows."""
+        return self.look is None
+
+    @property
+    def enough(self) -> bool:
+        """Whether the first look at private rows found enough of them."""
+        return self.look is None or self.look.enough
+
+    @property
+    def hidden(self) -> NDArray[np.bool_] | None:
+        """Coefficients of which that look saw too little for an error."""
+        return None if self.look is None else self.look.rows.hidden
+
+    @property
+    def nothing(self) -> NDArray[np.bool_] | None:
+        """Columns in which hardly any row differs."""
+        return None if self.look is None else self.look.rows.nothing
 
     def _turned_curvature(self) -> Curvature:
         """The second moments where rounds compute: the identity, where rows were turned by them."""
@@ -110,7 +116,7 @@ class Prepared:
     ) -> LinearRounds:
         """The rounds, still to be made; ``made_by`` another maker of them."""
         at, n = self.at, session.n
-        carried = at.root @ self.seen.shift
+        carried = at.root @ self.shift
         each = rows_of_each(self.persons, n)
         return (made_by or LinearRounds)(
             session=session,
@@ -125,7 +131,7 @@ class Prepared:
             arrived=self.arrived,
             weighed=not self.arrived,
             hidden=self._some_hidden(),
-            lost=self.lost,
+            lost=0.0 if self.look is None else self.look.rows.lost,
             rare=self._rare(),
             longer=self.longer,
         )
@@ -142,10 +148,10 @@ class Prepared:
 
         A cut that followed the scores of the many alike would take nearly all that the others say.
         """
-        if not self.others or self.expected is None:
+        if self.look is None or not self.look.others or self.expected is None:
             return None
         d = len(self.curvature.used)
-        return loss_of(self.others, self.expected / math.sqrt(d) * gaussian_lengths(d))
+        return loss_of(self.look.others, self.expected / math.sqrt(d) * gaussian_lengths(d))
 
 
 def planned(session: ScoreSession, moments: PublicMoments, errors: str) -> LinearPlan:
@@ -167,12 +173,7 @@ def lengths_by_public(
     lengths = whitened_lengths(session, share, np.zeros(d))
     n, mu, middle = session.n, session.total.mu, lengths.counts.quantile(0.5)
     away = far_off(middle, square_of_others(d, m), n, mu * math.sqrt(gram))
-    return None if away and may_go_alone(session, moments) else lengths
-
-
-def may_go_alone(session: ScoreSession, moments: PublicMoments) -> bool:
-    """Whether the total suffices for rows without public ones."""
-    return session.n * session.total.mu >= least_budget(len(moments.terms))
+    return None if away and suffices(n, mu, d) else lengths
 
 
 def has_rare_marks(moments: PublicMoments) -> bool:
@@ -218,9 +219,9 @@ def prepared(
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = replace(at, turn=at.whitening.root @ back)
-        seen = replace(seen, whitening=Whitening(back, np.linalg.inv(back)), shift=shift)
+        seen = replace(seen, whitening=Whitening.of(back), shift=shift)
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
-    how = moments.design, seen, at, curvature, plan, expected, longer, persons, lines
+    how = moments.design, seen.shift, at, curvature, plan, expected, longer, persons, lines
     return Prepared(*how, radius=radius)
 
 
@@ -231,23 +232,17 @@ def prepared_alone(
     d, curvature = len(shift), look.rows.curvature
     back, shift = session.whiten(look.rows.whitening.back, shift, look.scale)
     session.weigh(look.rows.radius)
-    whitening = Whitening(back, np.linalg.inv(back))
     return Prepared(
         design=design,
-        seen=View(whitening, shift, look.scale),
-        at=Coordinates.plain(whitening),
+        shift=shift,
+        at=Coordinates.plain(Whitening.of(back)),
         curvature=curvature,
         plan=plan_alone(session.n, d, session.total.mu, curvature.released_sd, errors),
         expected=math.sqrt(d) * look.scale,
         persons=None,
         lines=(),
-        arrived=False,
-        lost=look.rows.lost,
-        enough=look.enough,
         radius=look.rows.radius,
-        hidden=look.rows.hidden,
-        nothing=look.rows.nothing,
-        others=look.others,
+        look=look,
         longer=look.rows.lengths.standard(curvature, session.n),
     )
 

@@ -41,11 +41,10 @@ class View:
             rest = max((moments.yy or 0.0) - explained(moments.cross, back), 0.0)
             residual = math.sqrt(rest)
         shift = shift if start is None else start
-        coarse = coarse_map(rows, back, shift, residual)
+        back, shift, coarse = coarse_map(rows, back, shift, residual)
         if coarse is None:
             return cls(whitening, shift, residual)
-        back, shift = coarse.high[:, :-1], coarse.high[:, -1]
-        return cls(Whitening(back, np.linalg.inv(back)), shift, residual, coarse)
+        return cls(Whitening.of(back), shift, residual, coarse)
 
     @property
     def map(self) -> tuple[Floats, Floats]:

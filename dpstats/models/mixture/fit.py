@@ -94,7 +94,7 @@ def fit_cells(
 
     1. noisy counts of the rows of each cell;
     2. one plan for all cells: rounds, shares, where rows are cut;
-    3. private re-whitening of all cells together, see `gaussian_fit.refine`;
+    3. private re-whitening of all cells together, see `gaussian.rounds.refine`;
     4. counts of both releases are averaged; means and covariances with those of the cell's own public
        rows where ``pool``;
     5. where components overlap so much that it matters, what sorting does to them is taken off.

@@ -31,6 +31,7 @@ from dpstats.numerics.k_means import k_means, principal_axes, sample
 
 _SEED = 20222
 MOST_LEAVES = 10
+_LEVELS = 3
 _SIGMAS = 1.5  # of the valley test; what looks like a valley by chance is left to the comparison
 _COMPARISONS = 59  # single Gaussians that a split is compared with
 _COMPARED_ON = 500
@@ -63,7 +64,6 @@ def public_tree(
     points: Floats,
     k: int | None,
     w_min: float | None = None,
-    levels: int = 3,
     most: int = MOST_LEAVES,
 ) -> PublicTree:
     """Superclusters, then splits of leaves at the gaps that the points themselves show.
@@ -79,7 +79,6 @@ def public_tree(
         Leaves wanted; None: as many as there are, at most ``most``, in any number of levels.
     w_min : float or None
         Least weight of a component, default half the mean weight.
-    levels : int
     most : int
 
     Examples
@@ -94,7 +93,7 @@ def public_tree(
     groups = superclusters(points, limit, weight)
     partition: Partition = () if groups.split is None else (groups.split,)
     leaves, labels = groups.number, groups.labels
-    for _ in range(limit if k is None else levels):
+    for _ in range(limit if k is None else _LEVELS):
         before = leaves
         for leaf in range(before):
             if leaves == limit:

@@ -18,7 +18,7 @@ need not know what came before it; and a row has one density at most.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,27 +87,22 @@ class MixtureRows(CellRows):
         """
         maps, steps = cell_maps(cells.frames), self.grid.steps
         k, longest = len(maps), math.sqrt(1 + lift**2)
-        shape = (k, self.d + 1, self.d + 1)
 
-        def work(slab: CellSlab) -> tuple[Whole, Floats]:
-            total, cut = np.zeros(shape, dtype=np.int64), 0.0
-            for x in _chunks(slab):
-                seen = _belonging(x, cells, maps)
-                v = np.empty((k, self.d + 1, len(x)))
-                for j in range(k):
-                    root = np.sqrt(seen.share[j])
-                    inside, beyond = _cut(seen, j, radii[j])
-                    v[j, 0] = lift * root
-                    v[j, 1:] = inside * root
-                    cut += float(np.count_nonzero(beyond & (seen.share[j] > 0.5)))
-                stacked = v.reshape(k * (self.d + 1), len(x))
-                stacked[:, ~np.isfinite(stacked).all(axis=0)] = 0.0
-                _to_grid(stacked, longest, steps)
-                for j in range(k):
-                    total[j] += exact_gram(v[j], self.grid.rows)
-            return total, np.array([cut])
+        def of(x: Floats) -> tuple[Whole, Whole]:
+            seen, cut = _belonging(x, cells, maps), np.zeros(1, dtype=np.int64)
+            v = np.empty((k, self.d + 1, len(x)))
+            for j in range(k):
+                root = np.sqrt(seen.share[j])
+                inside, beyond = _cut(seen, j, radii[j])
+                v[j, 0] = lift * root
+                v[j, 1:] = inside * root
+                cut += np.count_nonzero(beyond & (seen.share[j] > 0.5))
+            stacked = v.reshape(k * (self.d + 1), len(x))
+            stacked[:, ~np.isfinite(stacked).all(axis=0)] = 0.0
+            _to_grid(stacked, longest, steps)
+            return np.array([exact_gram(one, self.grid.rows) for one in v]), cut
 
-        return LiftedSums(*self._sums(work, shape, (1,)))
+        return LiftedSums(*self._by_chunks(of, (k, self.d + 1, self.d + 1), (1,)))
 
     @one_pass
     def likelihoods(self, mixtures: Sequence[SoftCells], clip: float) -> Integers:
@@ -118,21 +113,18 @@ class MixtureRows(CellRows):
         """
         maps, fine = [cell_maps(cells.frames) for cells in mixtures], self.grid.fine
 
-        def work(slab: CellSlab) -> tuple[Floats]:
-            total = np.zeros(len(mixtures))
-            for x in _chunks(slab):
-                logs = np.empty((len(mixtures), len(x)))
-                mean = np.zeros(len(x))
-                for one, cells, exact in zip(logs, mixtures, maps, strict=True):
-                    one[:] = _belonging(x, cells, exact).logs
-                    mean += one / len(mixtures)
-                logs -= mean
-                logs[:, ~np.isfinite(logs).all(axis=0)] = 0.0
-                _to_grid(logs, clip, fine)
-                total += logs.sum(axis=1)
-            return (total,)
+        def of(x: Floats) -> tuple[Floats]:
+            logs = np.empty((len(mixtures), len(x)))
+            mean = np.zeros(len(x))
+            for one, cells, exact in zip(logs, mixtures, maps, strict=True):
+                one[:] = _belonging(x, cells, exact).logs
+                mean += one / len(mixtures)
+            logs -= mean
+            logs[:, ~np.isfinite(logs).all(axis=0)] = 0.0
+            _to_grid(logs, clip, fine)
+            return (logs.sum(axis=1),)
 
-        return self._sums(work, (len(mixtures),))[0]
+        return self._by_chunks(of, (len(mixtures),))[0]
 
     @one_pass
     def shapes(self, cells: SoftCells, far: float) -> Integers:
@@ -144,20 +136,17 @@ class MixtureRows(CellRows):
         maps, fine = cell_maps(cells.frames), self.grid.fine
         k, longest = len(maps), math.sqrt(1 + self.d)
 
-        def work(slab: CellSlab) -> tuple[Floats]:
-            total = np.zeros(k * (self.d + 1))
-            for x in _chunks(slab):
-                seen = _belonging(x, cells, maps)
-                h = np.empty((k, self.d + 1, len(x)))
-                for j, frame in enumerate(cells.frames):
-                    h[j, 0] = np.where(_beyond(seen, j, far), seen.share[j], -seen.share[j])
-                    h[j, 1:] = seen.share[j] * np.sign(x - frame.centre).T
-                stacked = h.reshape(k * (self.d + 1), len(x))
-                _to_grid(stacked, longest, fine)
-                total += stacked.sum(axis=1)
-            return (total,)
+        def of(x: Floats) -> tuple[Floats]:
+            seen = _belonging(x, cells, maps)
+            h = np.empty((k, self.d + 1, len(x)))
+            for j, frame in enumerate(cells.frames):
+                h[j, 0] = np.where(_beyond(seen, j, far), seen.share[j], -seen.share[j])
+                h[j, 1:] = seen.share[j] * np.sign(x - frame.centre).T
+            stacked = h.reshape(k * (self.d + 1), len(x))
+            _to_grid(stacked, longest, fine)
+            return (stacked.sum(axis=1),)
 
-        return self._sums(work, (k * (self.d + 1),))[0]
+        return self._by_chunks(of, (k * (self.d + 1),))[0]
 
     @one_pass
     def densities(self, cells: SoftCells, edges: Floats) -> Integers:
@@ -167,21 +156,26 @@ class MixtureRows(CellRows):
         """
         maps = cell_maps(cells.frames)
 
-        def work(slab: CellSlab) -> tuple[Floats]:
-            total = np.zeros(len(edges) + 1)
-            for x in _chunks(slab):
-                logs = _belonging(x, cells, maps).logs
-                place = np.searchsorted(edges, logs[np.isfinite(logs)])
-                total += np.bincount(place, minlength=len(edges) + 1)
-            return (total,)
+        def of(x: Floats) -> tuple[Whole]:
+            logs = _belonging(x, cells, maps).logs
+            place = np.searchsorted(edges, logs[np.isfinite(logs)])
+            return (np.bincount(place, minlength=len(edges) + 1),)
 
-        return self._sums(work, (len(edges) + 1,))[0]
+        return self._by_chunks(of, (len(edges) + 1,))[0]
 
+    def _by_chunks(
+        self, of: Callable[[Floats], tuple[Floats | Whole, ...]], *shapes: tuple[int, ...]
+    ) -> list[Integers]:
+        """Sums over rows that count, some thousands at a time: stacks of all would fill memory."""
 
-def _chunks(slab: CellSlab) -> list[Floats]:
-    """Rows that count, some thousands at a time: a stack of all components would fill memory."""
-    x = slab.x[slab.alive]
-    return [x[a : a + _AT_ONCE] for a in range(0, len(x), _AT_ONCE)]
+        def work(slab: CellSlab) -> tuple[Floats | Whole, ...]:
+            x = slab.x[slab.alive]
+            totals: list[Floats | Whole] = [np.zeros(shape, dtype=np.int64) for shape in shapes]
+            for a in range(0, len(x), _AT_ONCE):
+                totals = [b + c for b, c in zip(totals, of(x[a : a + _AT_ONCE]), strict=True)]
+            return tuple(totals)
+
+        return self._sums(work, *shapes)
 
 
 def _belonging(x: Floats, cells: SoftCells, maps: list[ExactMatrix]) -> _Belonging:

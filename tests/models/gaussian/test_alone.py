@@ -381,3 +381,19 @@ def test_a_note_tells_how_many_rows_lie_outside_declared_limits(fit: Any) -> Non
     assert any("outside the limits of `b` (0 to 3)" in note for note in narrow.notes)
     wide = fit(["a", "b"], data, limits={"b": (0, 1000)}, mu=1, seed=1)
     assert not any("outside" in note for note in wide.notes)
+
+
+@both
+def test_an_item_with_a_ceiling_has_a_scale(fit: Any) -> None:
+    """Most rows have one value: a wrong answer among dozens made the scale next to nothing.
+
+    Means of the other items were then off by hundreds of standard errors, in one of six fits.
+    """
+    for seed in (1, 4, 16, 31):
+        rng = np.random.default_rng(100 + seed)
+        common = rng.normal(size=1000)
+        items = [4 + common + rng.normal(size=1000) + 0.8 * j for j in range(6)]
+        data = pd.DataFrame(dict(zip("abcdef", np.clip(np.round(items), 1, 7), strict=True)))
+        found = fit(list(data), data, mu=1, seed=seed)
+        assert (found.se() < 6 * data.std() / math.sqrt(1000)).all()
+        assert _away(found, data.mean()).max() < _FAR

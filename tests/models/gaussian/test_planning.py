@@ -207,7 +207,7 @@ def test_clipping_loss_by_simulation() -> None:
 
 
 def test_the_final_cut_follows_the_noise() -> None:
-    cuts = [choose_final_cut(n, 10, ZCDP, 0.8) for n in (300, 3000, 30_000, 3_000_000)]
+    cuts = [choose_final_cut(n, 10, ZCDP) for n in (300, 3000, 30_000, 3_000_000)]
     sizes = [cut.size2 for cut in cuts]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]

@@ -22,7 +22,7 @@ from dpstats.models.glm.estimate import (
     public_fit,
     trusted_step,
 )
-from dpstats.models.glm.family import Family, resolve_family
+from dpstats.models.glm.family import Family, RareOutcome, resolve_family
 from dpstats.models.glm.planning import (
     RoundShares,
     choose_information_radius,
@@ -232,13 +232,15 @@ def test_a_cut_loses_the_rare_outcomes_that_noise_may_hide() -> None:
     length = np.array([0.5, 1.0, 2.0, 4.0])
     bare = StepRange(np.eye(4), None, False)  # rows of length 2 or so, without public ones
     rows = StepRange(np.eye(1), np.array([[1.0], [-3.0]]), False)
-    lost = loss_with_unseen(None, bare, 0.01, 0.0)(length)
+    lost = loss_with_unseen(None, bare, 0.01, RareOutcome.of_row(0.0))(length)
     far = np.linalg.norm(np.random.default_rng(1).normal(size=(100_000, 4)), axis=1)
     assert lost == pytest.approx(
         [0.04 * np.maximum(far - c, 0).mean() for c in length], rel=0.05, abs=1e-4
     )
-    assert loss_with_unseen(None, rows, 0.01, 0.0)(length) == pytest.approx([0.06, 0.04, 0.02, 0.0])
-    more = loss_with_unseen(lambda c: 0.05 + 0 * c, bare, 0.01, 0.0)(length)
+    assert loss_with_unseen(None, rows, 0.01, RareOutcome.of_row(0.0))(length) == pytest.approx(
+        [0.06, 0.04, 0.02, 0.0]
+    )
+    more = loss_with_unseen(lambda c: 0.05 + 0 * c, bare, 0.01, RareOutcome.of_row(0.0))(length)
     assert more == pytest.approx(np.maximum(lost, 0.05))
 
 
@@ -247,8 +249,12 @@ def test_a_cut_loses_rare_outcomes_as_often_as_the_fit_expects_them() -> None:
     length = np.array([0.5, 1.0, 2.0, 4.0])
     rows = StepRange(np.eye(1), np.array([[1.0], [-3.0]]), False)
     asked = [0.08 * np.maximum(np.array([0.9, 2.7]) - c, 0).mean() for c in length]
-    assert loss_with_unseen(None, rows, 1e-6, 0.1)(length) == pytest.approx(asked)
-    assert loss_with_unseen(None, rows, 0.0, 0.5)(length) == pytest.approx(np.zeros(4))
+    assert loss_with_unseen(None, rows, 1e-6, RareOutcome.of_row(0.1))(length) == pytest.approx(
+        asked
+    )
+    assert loss_with_unseen(None, rows, 0.0, RareOutcome.of_row(0.5))(length) == pytest.approx(
+        np.zeros(4)
+    )
 
 
 def test_ones_and_zeros_of_long_rows_are_cut_unlike_each_other() -> None:
@@ -262,19 +268,35 @@ def test_ones_and_zeros_of_long_rows_are_cut_unlike_each_other() -> None:
         assert loss_by_imbalance(tail)(np.array([cut]))[0] == pytest.approx(usual, abs=1e-6)
 
 
-@pytest.mark.parametrize(("name", "link"), [("binomial", "logit"), ("poisson", "log")])
+def _rarer(family: Family, mean: float) -> RareOutcome:
+    found = family.rarer(family.information(family.predictor(mean)), mean)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [("binomial", "logit"), ("binomial", "probit"), ("binomial", "cloglog"), ("poisson", "log")],
+)
 def test_the_rarer_outcome_is_told_by_the_information_of_a_row(name: str, link: str) -> None:
     family = Family(name, link)
     for mean in (0.01, 0.2):
-        assert family.rarer(family.information(family.predictor(mean))) == pytest.approx(mean)
-    assert family.rarer(family.information(family.predictor(0.5))) == 0.5
+        rare, eta = _rarer(family, mean), np.array([family.predictor(mean)])
+        assert rare.share == pytest.approx(mean, rel=1e-3)
+        score = 1 - mean if family.counts else family.working(eta, np.ones(1))[0][0]
+        assert rare.score == pytest.approx(score, rel=1e-3)
+    if family.binary:
+        eta = np.array([family.predictor(0.97)])
+        assert _rarer(family, 0.97).share == pytest.approx(0.03, rel=1e-2)
+        zero = abs(family.working(eta, np.zeros(1))[0][0])
+        assert _rarer(family, 0.97).score == pytest.approx(zero, rel=1e-2)
 
 
 def test_counts_that_are_not_rare_balance_and_other_families_have_none() -> None:
     counts = resolve_family(sm.families.NegativeBinomial(alpha=2.0))
-    assert counts.rarer(counts.information(counts.predictor(0.2))) == pytest.approx(0.2)
-    assert counts.rarer(counts.information(counts.predictor(30.0))) == 0.5
-    assert resolve_family("gamma").rarer(0.1) is None
+    assert _rarer(counts, 0.2).share == pytest.approx(0.2)
+    assert _rarer(counts, 30.0).share == 0.5
+    assert resolve_family("gamma").rarer(0.1, 1.0) is None
 
 
 def test_nothing_is_expected_of_continuous_families() -> None:
