@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dpstats.arrays import Floats
 from dpstats.frame.formula.engine import Column, Fields, Term
 from dpstats.frame.formula.evaluate import State
 from dpstats.frame.formula.grammar import Expr, Factor
@@ -125,6 +126,10 @@ class Design:
     def entering(self) -> frozenset[str]:
         """Names of the table's columns that factors of the right-hand side read."""
         return frozenset(name for factor in self.factors.values() for name in factor.expr.columns)
+
+    def matrix(self, newdata: Any) -> tuple[Floats, Floats]:
+        """Design (k, d) and offset (k,) of rows that you may see; NaN where one cannot be encoded."""
+        raise NotImplementedError("`rows`, which imports this file, gives it its body")
 
     def columns_for(self, roles: Collection[str]) -> tuple[str, ...]:
         """Names of the table's columns that the design and these roles read."""

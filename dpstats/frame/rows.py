@@ -315,6 +315,9 @@ def predicted_rows(
     return x, offset, newdata.index if isinstance(newdata, pd.DataFrame) else None
 
 
+Design.matrix = design_matrix  # type: ignore[assignment, method-assign]
+
+
 @np.errstate(all="ignore")
 def encode(
     design: Design,

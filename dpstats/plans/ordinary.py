@@ -23,7 +23,6 @@ from dpstats.frame import (
     PublicMoments,
     boxed,
     declare_design,
-    design_matrix,
     formula_columns,
     public_moments,
 )
@@ -97,7 +96,7 @@ def ordinary_rows(
     check_response(design, family)
     table = _drawn(schema, positive, generator)
     with np.errstate(all="ignore"):
-        x, offset = design_matrix(design, table)
+        x, offset = design.matrix(table)
     if not (np.isfinite(x).all() and np.isfinite(offset).all()):
         raise ArgumentError(
             f"'{formula}' has no value on some ordinary rows: give the number of its columns, d=..., "

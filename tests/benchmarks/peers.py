@@ -29,7 +29,6 @@ import statsmodels.api as sm
 
 from dpstats import dp_glm, dp_lm, public_moments
 from dpstats.errors import DPStatsError
-from dpstats.frame import design_matrix
 from tests.benchmarks import competitors
 
 _DELTA = 1e-6
@@ -141,7 +140,7 @@ def _tried(make: Callable[[], Any], plain: Any) -> float:
 
 def _matrix(formula: str, table: pd.DataFrame, levels: dict[str, list[Any]]) -> tuple[Array, Array]:
     design = public_moments(formula, table, limits=levels or None).design
-    x, _ = design_matrix(design, table)
+    x, _ = design.matrix(table)
     left = formula.partition("~")[0].strip()
     known = {"log": np.log, "sqrt": np.sqrt} | {c: table[c].to_numpy() for c in table.columns}
     return x, np.asarray(eval(left, known), dtype=float)

@@ -31,7 +31,6 @@ import statsmodels.api as sm
 
 from dpstats import dp_glm, dp_lm, plan_glm, plan_lm, public_moments
 from dpstats.errors import DPStatsError
-from dpstats.frame import design_matrix
 
 _LARGEST = 25_000
 _FAR = 3.29
@@ -44,7 +43,7 @@ _FAMILIES = {
 
 def nonprivate(design: Any, formula: str, table: pd.DataFrame, family: str | None) -> Any:
     """Coefficients, sandwich errors and sigma of a fit without privacy."""
-    x, _ = design_matrix(design, table)
+    x, _ = design.matrix(table)
     left = formula.partition("~")[0].strip()
     y = formulaic.model_matrix(f"0 + I({left})", table, na_action="ignore").to_numpy()[:, 0]
     used = np.isfinite(x).all(axis=1) & np.isfinite(y)

@@ -248,7 +248,7 @@ def test_a_design_encodes_rows_that_may_be_seen() -> None:
     design = public_moments(
         "~ x + g", pd.DataFrame({"x": [0.0, 2.0, 1.0], "g": ["a", "b", "a"]})
     ).design
-    matrix, offset = design_matrix(design, table)
+    matrix, offset = design.matrix(table)
     assert matrix[0].tolist() == [1.0, 1.0, 0.0]
     assert np.isnan(matrix[1]).all()
     assert offset[0] == 0.0
