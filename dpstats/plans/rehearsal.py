@@ -31,6 +31,7 @@ _T = TypeVar("_T")
 _LARGEST = 40_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
 _REPEATS = 5
+_NORMAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Predicted:
     ``sampling`` and ``privacy`` (d,) are the two parts of the variances of the coefficients, medians
     over the fits that give errors; NaN where most give none, of which ``silent`` is the share.
     ``cautioned``: the share of fits in which cutting may have moved coefficients, noted or allowed for.
-    ``bounds`` are those of one rehearsed fit.
+    ``bounds`` are those of one rehearsed fit. ``covered``: the share of 95 % intervals that hold the
+    truth, where a rehearsal knows it.
     """
 
     n: int
@@ -88,6 +90,7 @@ class Predicted:
     silent: float
     cautioned: float
     bounds: tuple[Bound, ...]
+    covered: float = math.nan
 
     @property
     def std_error(self) -> Floats:
@@ -119,6 +122,8 @@ class Rehearsal:
         Makes a source of simulated rows.
     least_budget : float
         n mu below which the fit is refused.
+    truth : (d,) array or None
+        Coefficients of the simulated rows, where intervals are to be counted.
     repeats : int
     size : float
         Share of the numbers of `_LARGEST` that a table has.
@@ -133,6 +138,7 @@ class Rehearsal:
     robust: Floats | float = 1.0
     expected: Callable[[Any], Any] = ExpectedRows
     least_budget: float = 0.0
+    truth: Floats | None = None
     repeats: int = _REPEATS
     size: float = 1.0
 
@@ -178,6 +184,7 @@ class Rehearsal:
             silent,
             sum(map(_cuts_matter, models)) / len(models),
             _scaled(models[0], total, counting, back)._bounds() if bounds else (),
+            math.nan if self.truth is None else _covered(models, self.truth),
         )
 
 
@@ -185,6 +192,14 @@ def _cuts_matter(model: Model) -> bool:
     """Whether a fit warns of cuts, or its errors are mostly an allowance for them."""
     allowed = [line.value or 0.0 for line in model.details if line.name == CUT_ALLOWANCE]
     return bool(model.cautions) or max(allowed, default=0.0) > MOSTLY
+
+
+def _covered(models: list[Model], truth: Floats) -> float:
+    """The share of 95 % intervals that hold the truth, of those that were given."""
+    errors = np.sqrt([np.diag(m.estimate.sampling + m.estimate.privacy) for m in models])
+    away = np.abs(np.array([m.estimate.coef for m in models]) - truth) / errors
+    given = np.isfinite(away)
+    return float((away[given] <= _NORMAL).mean()) if given.any() else math.nan
 
 
 def _sampling(model: Model) -> Floats:
