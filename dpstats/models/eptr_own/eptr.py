@@ -31,6 +31,7 @@ from dpstats.report.answers import Answers
 from dpstats.report.released import Diagnostic
 from dpstats.report.shared_entries import documented
 
+_NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 _MOST_NUMBERS = 10**6
 _KINDS: dict[str, Kind] = {"gdp": "tested", "dp": "tested", "paper": "paper"}
 
@@ -290,12 +291,13 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
 def _given(name: str, value: Any) -> int:
     """How many numbers were given; they are private, so only their types are looked at.
 
-    A whole number of Python may be of any size: too large a one is an object to numpy.
+    A whole number of Python may be of any size: too large a one is an object to numpy, and makes the
+    numbers beside it objects.
     """
     array = suppress_private_errors(lambda: np.asarray(value))
     if array is not None and array.size:
-        whole = array.dtype.kind == "O" and all(isinstance(one, int) for one in array.ravel())
-        if whole or array.dtype.kind in "biuf":
+        apart = array.dtype.kind == "O" and all(isinstance(one, _NUMBERS) for one in array.ravel())
+        if apart or array.dtype.kind in "biuf":
             return array.size
     raise ArgumentError(f"{name} must be a number, an array of numbers, or a function of the data.")
 

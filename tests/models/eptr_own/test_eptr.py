@@ -299,6 +299,12 @@ def test_private_numbers_are_not_refused_for_what_they_are(
     assert found.noise_sd == answer().noise_sd
 
 
+@pytest.mark.parametrize("large", [2**63, 2**64, 10**400])
+@pytest.mark.parametrize("other", [1.5, np.int64(3), np.float32(2), True])
+def test_numbers_beside_a_large_one_are_judged_by_their_own_types(large: int, other: Any) -> None:
+    assert answer(estimate=[large, other]).size == 2
+
+
 def test_what_functions_do_to_the_data_is_undone() -> None:
     def greedy(d: pd.DataFrame) -> float:
         d["y"] = 0.0
