@@ -40,7 +40,6 @@ _PRIVATE = (
     Slab,
     Vectors,
     PersonsBlock,
-    linear_rows._Joined,
     Block,
     ScoreTotals,
     LiftedSums,

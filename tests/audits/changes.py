@@ -26,7 +26,6 @@ from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.threads import InTurn, one_blas_thread
 from dpstats.models.eptr_own import releases as own_estimate
-from dpstats.models.linear.rows import WithResponse
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.paper import PapersPlan
 from dpstats.propose_test.safety import SafetyLevels
@@ -222,7 +221,7 @@ def _in_step(
 
     def session(kind: type, source: Any, *given: Any, **named: Any) -> Twin:
         tape = Tape()
-        neighbour = WithResponse(other[0]) if isinstance(source, WithResponse) else other[0]
+        neighbour = other[0]
         if isinstance(source, ValueSource):
             neighbour = ValueSource(source._lines, other[0])
         voices = Voice(draws, tape), _Compared(tape, notes)

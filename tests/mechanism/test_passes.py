@@ -24,7 +24,7 @@ from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows
 from dpstats.models.gaussian.rows import CellCoordinates, CellRows, Zones
 from dpstats.models.glm.family import resolve_family
-from dpstats.models.linear.rows import LinearRows, WithResponse
+from dpstats.models.linear.rows import JointRows, LinearRows
 from dpstats.models.mixture.clustering import Split, nearest, number_of_zones, zone_of
 from dpstats.score_rounds.rows import LeastSquares, RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, Slab
@@ -64,10 +64,9 @@ class _Case:
     table: Callable[[int, int], Arrays]
     make: Callable[[RowSource], Any]
     totals: Callable[[Any], Any]
-    seen: Callable[[RowSource], RowSource] = lambda source: source
 
     def of(self, source: RowSource) -> Any:
-        rows = self.make(self.seen(source))
+        rows = self.make(source)
         found = self.totals(rows)
         rows.close()
         return found
@@ -169,9 +168,8 @@ _CASES = {
     "linear": _Case(_plain, lambda source: LinearRows(source, _WHITENING, _SHIFT), _linear),
     "with response": _Case(
         _plain,
-        lambda source: LinearRows(source, np.eye(_D + 1), np.zeros(_D + 1)),
+        lambda source: JointRows(source, np.eye(_D + 1), np.zeros(_D + 1)),
         _joint,
-        WithResponse,
     ),
     "least squares": _Case(
         _plain, lambda source: ScoreRows(source, LeastSquares(), _WHITENING, _SHIFT), _family
@@ -243,7 +241,7 @@ def test_what_travels_holds_no_row(name: str) -> None:
     case, sizes = _CASES[name], []
     for n in (_N, 9 * _N):
         table = case.table(n, 1)
-        rows = case.make(case.seen(table))
+        rows = case.make(table)
         case.totals(rows)
         assert rows._cached
         sent = pickle.dumps(rows)
@@ -261,9 +259,9 @@ def test_the_maps_of_rows_apply_to_others(name: str) -> None:
     case = _CASES[name]
     other = case.table(_N, 2)
     expected = _flat(case.of(other))
-    rows = case.make(case.seen(case.table(_N, 1)))
-    there = pickle.loads(pickle.dumps(rows)).over(case.seen(other))
-    beside = rows.over(case.seen(other))
+    rows = case.make(case.table(_N, 1))
+    there = pickle.loads(pickle.dumps(rows)).over(other)
+    beside = rows.over(other)
     assert _flat(case.totals(there)) == expected != _LOCAL[name]
     assert _flat(case.totals(beside)) == expected
     for others in (there, beside):

@@ -35,7 +35,6 @@ from dpstats.models.linear.prepare import (
 )
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rounds import LinearRounds
-from dpstats.models.linear.rows import WithResponse
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import symmetric_whitening
 from dpstats.report.diagnostics import row_diagnostics
@@ -145,8 +144,7 @@ def fit_rows(
         assert task.extent is not None
         width = task.extent
         scale = np.concatenate([1 / width.columns, [width.radius / width.response]])
-        source = WithResponse(rows)
-        with LinearSession(source, np.diag(scale), 0 * scale, total, noise) as joint:
+        with LinearSession(rows, np.diag(scale), 0 * scale, total, noise, joint=True) as joint:
             return ssp(joint, task.design, width, task.ridge, task.eta), joint
     if task.method == "pmt":
         root = symmetric_whitening(task.moments.gram)

@@ -9,7 +9,7 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
-from dpstats.models.linear.rows import LinearRows
+from dpstats.models.linear.rows import JointRows, LinearRows
 
 
 class LinearSession(Session[LinearRows]):
@@ -27,6 +27,8 @@ class LinearSession(Session[LinearRows]):
         What the call may spend.
     noise : Noise
         Secure or seeded.
+    joint : bool
+        The response is a column of the rows.
     """
 
     def __init__(
@@ -36,8 +38,11 @@ class LinearSession(Session[LinearRows]):
         shift: Floats,
         total: Privacy,
         noise: Noise,
+        *,
+        joint: bool = False,
     ) -> None:
-        super().__init__(LinearRows(source, whitening, shift), total, noise)
+        rows = JointRows if joint else LinearRows
+        super().__init__(rows(source, whitening, shift), total, noise)
 
     def gram(
         self,

@@ -18,10 +18,7 @@ A row that is not finite after step 2 is replaced by zeros.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +32,6 @@ from dpstats.mechanism.passes import (
     Whole,
     one_pass,
 )
-
-_T = TypeVar("_T")
 
 
 @dataclass
@@ -52,49 +47,6 @@ class _Slab:
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """A slab whose design has the response as a last column."""
-
-    x: Floats
-    y: Floats
-    offset: None = None
-    weight: None = None
-    above: None = None
-
-
-class WithResponse:
-    """A table in which the response is one more column, for joint moments of (x, y)."""
-
-    def __init__(self, source: RowSource) -> None:
-        self._source = source
-        self.n = source.n
-        self.d = source.d + 1
-        self.threads = source.threads
-
-    def pieces(self, size: int) -> Iterator[Callable[[], _Joined]]:
-        for piece in self._source.pieces(size):
-            yield partial(_joined, piece)
-
-    def map_parts(self, task: Callable[[WithResponse], _T]) -> Iterator[_T] | None:
-        return self._source.map_parts(_Joining(task))
-
-
-@dataclass(frozen=True)
-class _Joining(Generic[_T]):
-    """A task for tables with their response."""
-
-    task: Callable[[WithResponse], _T]
-
-    def __call__(self, source: RowSource) -> _T:
-        return self.task(WithResponse(source))
-
-
-def _joined(piece: Callable[[], Block]) -> _Joined:
-    x, y = _response_scaled(piece())
-    return _Joined(np.asfortranarray(np.column_stack([x, y])), np.zeros(len(y)))
 
 
 class LinearRows(WhitenedRows[_Slab]):
@@ -203,6 +155,14 @@ class LinearRows(WhitenedRows[_Slab]):
         y = slab.y / np.where(slab.factor > 0, slab.factor, 1.0) if whole else slab.y
         response = np.rint(np.clip(y / response_clip, -1.0, 1.0) * self.grid.steps)
         return exact_gram(slab.z, self.grid.rows, response[None])[:, 0]
+
+
+class JointRows(LinearRows):
+    """Rows (x, y), of which the response is one more column: for joint moments of both."""
+
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
+        x, y = _response_scaled(block)
+        return np.asfortranarray(np.column_stack([x, y])), (np.zeros(len(y)),)
 
 
 def _response_scaled(block: Block) -> tuple[Floats, Floats]:

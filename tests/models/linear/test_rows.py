@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dpstats.accounting.privacy import Privacy
 from dpstats.mechanism.passes import octave_bins
 from dpstats.models.linear.releases import LinearSession
-from dpstats.models.linear.rows import LinearRows, WithResponse
+from dpstats.models.linear.rows import LinearRows
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
 _N, _D = 24, 3
@@ -34,9 +34,8 @@ def _session(last_row: list[float], cached: bool, joined: bool) -> LinearSession
     if joined:
         whitening = np.eye(_D + 1)
         whitening[:_D, :_D] = _WHITENING
-        session = LinearSession(
-            WithResponse(source), whitening, np.zeros(_D + 1), Privacy(1.0), NonPrivateSilence()
-        )
+        how = whitening, np.zeros(_D + 1), Privacy(1.0), NonPrivateSilence()
+        session = LinearSession(source, *how, joint=True)
     else:
         session = LinearSession(source, _WHITENING, _SHIFT, Privacy(1.0), NonPrivateSilence())
     session._rows._cache_fits = cached
