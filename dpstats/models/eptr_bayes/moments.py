@@ -138,6 +138,7 @@ def fit_moments(
     noise = (kept * (released.sums_sd / rows / cut.slope)[:, None]) ** 2
     noise = noise + kept**2 * cut.moved_variance[:, None] + (1 - kept) ** 2 * differ.means
     errors = sampling * own + noise[:, :, None] * np.eye(len(axes.scale))
+    errors += _outer(kept) * _noise_of_numbers(told, centres, rows, released.counts_sd)
     return MomentsFit(
         rule,
         choice.kind,
@@ -146,6 +147,15 @@ def fit_moments(
         kept,
         _notes(choice, told, seen) + unlike_note(told, seen, axes.scale),
     )
+
+
+def _noise_of_numbers(told: ClassView, centres: Floats, rows: Floats, counts_sd: float) -> Floats:
+    """What noise of the numbers of rows adds to the errors of means: these are sums over numbers.
+
+    A mean is its distance from the centre off by the relative noise of its number, all features
+    together. That is most of the error of a rare class, far from a centre that all classes share.
+    """
+    return _outer((told.means - centres) * (counts_sd / rows)[:, None])
 
 
 def fit_alone(
@@ -167,6 +177,7 @@ def fit_alone(
     own = blind_candidate(told, "qda", n, axes).spread
     noise = (released.sums_sd / rows) ** 2
     errors = own / rows[:, None, None] + noise[:, None, None] * np.eye(len(axes.scale))
+    errors += _noise_of_numbers(told, centres, rows, released.counts_sd)
     variance = np.diagonal(errors, axis1=1, axis2=2)
     allowed = allowance(tails, released, rows, cut)
     more = widened(variance, allowed, rows) - variance
