@@ -464,12 +464,15 @@ def from_sums(
     factor = degree / (degree**2 + ridge) / smoothing.slope
     weight = degree**2 / (degree**2 + ridge)
     shift = (radius * above + middle * degree) * factor
+    # how far a curve is that rows which are cut do not follow: from nothing to all that the slope says
+    unsure = np.abs(shift) * (1 - smoothing.slope) / 2
+    shift = shift * (1 + smoothing.slope) / 2
     shift = np.clip(shift, min(middle - radius, 0.0), max(middle + radius, 0.0))
     noise = sd * factor * np.hypot(radius, denominator * (smoothing.slope * shift - middle))
     # the public fit is off, and means of few rows are off a smooth curve
     left = np.hypot(
         (1 - weight * smoothing.mended) * doubt,
-        (1 - weight) * sigma / np.sqrt(np.maximum(degree, 1.0)),
+        np.hypot((1 - weight) * sigma / np.sqrt(np.maximum(degree, 1.0)), unsure),
     )
     sampling = np.sqrt((factor * sigma) ** 2 * np.maximum(degree, sd) + left**2)
     return Prediction(centre + shift, noise, sampling, below, weight)

@@ -1,5 +1,7 @@
 """Public fits, bandwidths, nodes and interpolation of a curve agree with direct computations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -172,6 +174,18 @@ def test_sums_become_a_local_mean_where_there_are_rows_and_nothing_where_not() -
         np.array([1e9]), np.array([1.0]), np.ones(1), np.zeros(1), smoothing, 1.0, 0.5, 0.3
     )
     assert wild.value == pytest.approx([2.0])
+
+
+def test_a_curve_far_from_its_centre_may_or_may_not_follow_what_was_cut() -> None:
+    """Of rows 9 below the centre of which 0.14 count as cut: -9 where none is, -9 / 0.86 where all are."""
+    whole = Smoothing(np.ones(1), 10.0, 1.0, 2.0, 0.0, 0.0)
+    cut = replace(whole, slope=0.86)
+    rows = -0.9 * np.full(1, 1e5), np.full(1, 1e5), np.ones(1), np.zeros(1)
+    plain, found = (from_sums(*rows, one, 1.0, 0.5, 0.3) for one in (whole, cut))
+    assert plain.value == pytest.approx(-9)
+    assert found.value == pytest.approx((-9 - 9 / 0.86) / 2)
+    assert found.value + found.sampling_sd > -9.01
+    assert found.value - found.sampling_sd < -9 / 0.86 + 0.01
 
 
 def test_a_row_meets_the_centre_by_itself() -> None:
