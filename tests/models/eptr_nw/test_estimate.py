@@ -177,7 +177,7 @@ def test_sums_become_a_local_mean_where_there_are_rows_and_nothing_where_not() -
 
 
 def test_a_curve_far_from_its_centre_may_or_may_not_follow_what_was_cut() -> None:
-    """Of rows 9 below the centre of which 0.14 count as cut: -9 where none is, -9 / 0.86 where all are."""
+    """Rows 9 below the centre, of which 0.14 count as cut: -9 if none is, -9 / 0.86 if all are."""
     whole = Smoothing(np.ones(1), 10.0, 1.0, 2.0, 0.0, 0.0)
     cut = replace(whole, slope=0.86)
     rows = -0.9 * np.full(1, 1e5), np.full(1, 1e5), np.ones(1), np.zeros(1)
