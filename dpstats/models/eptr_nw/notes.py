@@ -90,7 +90,7 @@ def curve_notes(
         )
     for name in wide:
         notes.append(
-            f"The bandwidth of `{name}`, chosen on few public rows, is as wide as its values spread: "
+            f"The bandwidth of `{name}`, chosen on few public rows, is about as wide as it spreads: "
             "bends that these rows do not show are flattened, and intervals do not allow for them. "
             "State bandwidth=, such as a quarter of the standard deviation, or give more public rows."
         )

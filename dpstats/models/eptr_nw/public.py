@@ -50,6 +50,9 @@ _LARGEST = 1e60  # of a response, whose fourth power is computed
 _STEP, _SCATTER = 1.0, 1.3  # of nodes, in bandwidths
 _FEW = 300
 """Public rows, of which fewer may not show the bends of a curve."""
+_VERY_FEW, _WIDE, _HARDLY_ANY = 60, 1.0, 0.6
+"""Bandwidth over the standard deviation of a covariate, from which it may flatten bends: where few
+public rows have chosen it, and where fewer than ``_VERY_FEW`` have."""
 _SHOWN_POINTS, _SHOWN_LINE, _SHOWN_SIDE = 500, 101, 21
 
 
@@ -345,7 +348,8 @@ def _narrow(names: tuple[str, ...], x: Floats, h: Floats) -> tuple[str, ...]:
 def _wide(names: tuple[str, ...], x: Floats, h: Floats) -> tuple[str, ...]:
     if len(x) >= _FEW:
         return ()
-    return tuple(n for n, own, sd in zip(names, h, x.std(axis=0), strict=True) if own >= sd)
+    most = (_HARDLY_ANY if len(x) < _VERY_FEW else _WIDE) * x.std(axis=0)
+    return tuple(n for n, own, wide in zip(names, h, most, strict=True) if own >= wide)
 
 
 def default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
