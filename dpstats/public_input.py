@@ -146,6 +146,11 @@ def spent_note(moments: PublicMoments | None, total: Total, unit: PrivacyUnit) -
     )
 
 
+def same_unit(spent: SpentOn, unit: PrivacyUnit) -> bool:
+    """Whether a release before and a call protect the same unit."""
+    return (spent.rows, spent.person) == (unit.rows, unit.person)
+
+
 def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
     """mu of a call for its ``unit``, and of moments that were released before; None where unknown.
 
@@ -153,7 +158,7 @@ def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
     what protects a person protects each row of one, as long as no column decides which rows count:
     there one row replaced changes two persons.
     """
-    if (spent.rows, spent.person) == (unit.rows, unit.person):
+    if same_unit(spent, unit):
         return math.hypot(spent.mu, mu)
     if spent.person is not None or unit.person is not None:
         return None

@@ -33,7 +33,7 @@ from dpstats.margins.rows import Cuts, ValueSource
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.public_input import both_together
+from dpstats.public_input import both_together, same_unit
 from dpstats.report.exports import returning_text
 from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame
@@ -386,8 +386,7 @@ def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -
             "public; here the number of rows is public as well. The two costs do not simply add "
             "up.",
         )
-    alike = (fit.protected.rows, fit.protected.person) == (unit.rows, unit.person)
-    if both is None or math.isnan(both) or (fit.slack and not alike):
+    if both is None or math.isnan(both) or (fit.slack and not same_unit(spent, unit)):
         return ("This cost is added to that of the fit if both use the same rows.",)
     slack = f" up to delta0 = {format_scalar(fit.slack, 3)}" if fit.slack else ""
     return (

@@ -186,7 +186,7 @@ class MarginalMeans(OnPage):
     level: float
     scale: ResponseScale
     type: str
-    told: str
+    remark: str
     """What the page says beside the numbers."""
     other_names: ClassVar[Mapping[str, str]] = {
         **OnPage.other_names,
@@ -197,7 +197,7 @@ class MarginalMeans(OnPage):
     def page(self) -> Page:
         """The means as they print."""
         page = margins_page(self.frame, "Estimated marginal means")
-        return Page((*page.parts, Paragraph(self.told)))
+        return Page((*page.parts, Paragraph(self.remark)))
 
     @spelled
     def contrasts(self, adjust: str = "tukey") -> Contrasts:
@@ -264,7 +264,7 @@ class Contrasts(OnPage):
         How many are compared.
     law : str
         "z" or "t".
-    told : str
+    remark : str
         On which scale they are, where that is not the response's.
 
     See Also
@@ -276,17 +276,17 @@ class Contrasts(OnPage):
     adjust: str
     means: int
     law: str = "z"
-    told: str = ""
+    remark: str = ""
 
     @property
     def page(self) -> Page:
         """The differences as they print."""
         page = margins_page(self.frame, "Contrasts of estimated marginal means", self.law)
-        said = [self.told] if self.told else []
+        remarks = [self.remark] if self.remark else []
         if self.adjust != "none" and len(self.frame) > 1:
             many = f"{self.means} means" if self.adjust == "tukey" else f"{len(self.frame)} tests"
-            said.append(f"Adjusted for {many}: {self.adjust}.")
-        return Page((*page.parts, Paragraph(" ".join(said)))) if said else page
+            remarks.append(f"Adjusted for {many}: {self.adjust}.")
+        return Page((*page.parts, Paragraph(" ".join(remarks)))) if remarks else page
 
 
 def _adjusted(
@@ -361,11 +361,11 @@ def marginal_means(
         conf_low=mean(eta - half),
         conf_high=mean(eta + half),
     )
-    told = _told(design, grid.at, at or {}, moments[1], scale, type)
-    return MarginalMeans(frame, grid, coefficients, level, scale, type, told)
+    remark = _remark(design, grid.at, at or {}, moments[1], scale, type)
+    return MarginalMeans(frame, grid, coefficients, level, scale, type, remark)
 
 
-def _told(
+def _remark(
     design: Design,
     held: Mapping[str, float],
     at: Mapping[str, Any],

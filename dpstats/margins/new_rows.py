@@ -103,20 +103,28 @@ class Estimated:
         return Estimated(self.value[used].mean(keepdims=True), self.gradient[used].mean(0)[None])
 
 
-def predicted(design: Design, coef: Floats, mean: Mean, newdata: pd.DataFrame) -> Estimated:
-    """The mean of the response at each row."""
-    x, offset, _ = predicted_rows(design, newdata)
-    eta = x @ coef + offset
-    return Estimated(np.asarray(mean(eta)), slope_of(mean, eta)[:, None] * x)
+@dataclass(frozen=True)
+class Predictors:
+    """Rows of the design (rows, d), and the linear predictor at each."""
 
+    x: Floats
+    eta: Floats
 
-def interval_of_rows(
-    design: Design, coefficients: Coefficients, mean: Mean, newdata: pd.DataFrame, level: float
-) -> tuple[Floats, Floats]:
-    """Intervals of the linear predictor at each row, on the scale of the response: none leaves it."""
-    x, offset, _ = predicted_rows(design, newdata, warns=False)
-    eta, half = x @ coefficients.coef + offset, coefficients.halves(level, x)
-    return np.asarray(mean(eta - half)), np.asarray(mean(eta + half))
+    @classmethod
+    def of(cls, design: Design, coef: Floats, newdata: pd.DataFrame) -> Predictors:
+        x, offset, _ = predicted_rows(design, newdata)
+        return cls(x, x @ coef + offset)
+
+    def mean(self, mean: Mean) -> Estimated:
+        """The mean of the response at each row."""
+        return Estimated(np.asarray(mean(self.eta)), slope_of(mean, self.eta)[:, None] * self.x)
+
+    def interval(
+        self, coefficients: Coefficients, mean: Mean, level: float
+    ) -> tuple[Floats, Floats]:
+        """Intervals of the linear predictors, on the scale of the response: none leaves it."""
+        half = coefficients.halves(level, self.x)
+        return np.asarray(mean(self.eta - half)), np.asarray(mean(self.eta + half))
 
 
 def changes(
@@ -133,7 +141,7 @@ def changes(
     """
 
     def at(name: str, value: Any) -> Estimated:
-        return predicted(design, coef, mean, newdata.assign(**{name: value}))
+        return Predictors.of(design, coef, newdata.assign(**{name: value})).mean(mean)
 
     def against(low: Estimated, high: Estimated, width: float) -> Estimated:
         gradient = (high.gradient - low.gradient) / width

@@ -19,9 +19,8 @@ from dpstats.margins.emmeans import MarginalMeans, marginal_means
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.new_rows import (
     Margins,
+    Predictors,
     changes,
-    interval_of_rows,
-    predicted,
     table_of,
     variables_of,
 )
@@ -85,11 +84,11 @@ class MarginalModel(Model):
         if data is not None or release:
             return self._averages("predictions", newdata, data, None, by, level, release)
         rows = new_rows(newdata, "predictions")
-        made = predicted(self.design, self.coefficients.coef, self._scale().mean, rows)
-        frame = table_of([({}, made)], self.coefficients, rows, by, level, tested=False)
+        c, mean = self.coefficients, self._scale().mean
+        at = Predictors.of(self.design, c.coef, rows)
+        frame = table_of([({}, at.mean(mean))], c, rows, by, level, tested=False)
         if by is False or by is None:
-            given = self.design, self.coefficients, self._scale().mean, rows, level
-            frame["conf_low"], frame["conf_high"] = interval_of_rows(*given)
+            frame["conf_low"], frame["conf_high"] = at.interval(c, mean, level)
         title = "Predictions" if by is False else "Average predictions"
         return Margins(frame, title + self._lacking(), law_letter(self.coefficients.freedom))
 

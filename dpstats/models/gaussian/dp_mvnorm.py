@@ -9,16 +9,19 @@ releases first where the columns lie and how far they spread (`alone`). The priv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import check_numbers, check_switch, shown
+from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
+from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.alone import (
@@ -357,21 +360,8 @@ def _mean_of_private_rows(
         delta = call.given.get("delta")
         check_budget(rows.n, d, total.mu, call.unit, delta, least_for_mean(d))
         require_room(total, rows.n, d, 1, [LEAST_SHARE])
-    noise = call.noise()
-    with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
-        found = find_columns(columns, wanted, None if known is None else known.units)
-    with CellSession(
-        rows,
-        found.origin,
-        found.units,
-        total,
-        noise,
-        columns=found.columns,
-        after=columns,
-        limited=wanted.design.limited,
-    ) as session:
-        fit = mean_alone(session, found, known)
-    return _alone(charged, wanted, method, fit, found, session)
+    units = None if known is None else known.units
+    return _alone(charged, wanted, rows, method, partial(mean_alone, known=known), units)
 
 
 def _gaussian_of_private_rows(
@@ -396,9 +386,23 @@ def _gaussian_of_private_rows(
         start = planned_start(wanted)
         plan = plan_call(start, rows.n, total, method, 0.0, cond, False, eta)
         _warn(plan.warnings)
-    noise = call.noise()
+    fitting = partial(mvnorm_alone, cond=cond, eta=eta)
+    return _alone(charged, wanted, rows, method, fitting, warned=plan.warnings)
+
+
+def _alone(
+    charged: Charged,
+    wanted: ColumnsToFind,
+    rows: RowSource,
+    method: str,
+    fitting: Callable[[CellSession, FoundColumns], GaussianFit],
+    units: Floats | None = None,
+    warned: tuple[str, ...] = (),
+) -> GaussianModel:
+    """The model of private rows alone: columns are found, and fitted; NaN for those that noise hides."""
+    total, noise = charged.call.per_row, charged.call.noise()
     with ColumnSession(rows, wanted.searched, False, total, noise) as columns:
-        found = find_columns(columns, wanted)
+        found = find_columns(columns, wanted, units)
     with CellSession(
         rows,
         found.origin,
@@ -409,20 +413,7 @@ def _gaussian_of_private_rows(
         after=columns,
         limited=wanted.design.limited,
     ) as session:
-        fit = mvnorm_alone(session, found, cond, eta)
-    return _alone(charged, wanted, method, fit, found, session, plan.warnings)
-
-
-def _alone(
-    charged: Charged,
-    wanted: ColumnsToFind,
-    method: str,
-    fit: GaussianFit,
-    found: FoundColumns,
-    session: Session[Any],
-    warned: tuple[str, ...] = (),
-) -> GaussianModel:
-    """The model of private rows alone, with NaN for columns that noise hides."""
+        fit = fitting(session, found)
     fit = with_all_columns(fit, found)
     notes = warned + fit.notes + charged.notes(session.n, None)
     return charged.released(_model(charged, wanted, method, fit, session, notes, warned))
