@@ -249,11 +249,7 @@ class Charged:
         return opened(self.data)
 
     def check_limits(
-        self,
-        design: Design,
-        declared: bool,
-        limits: Mapping[str, Any] | None,
-        alone: str = "fits without public rows",
+        self, design: Design, declared: bool, limits: Mapping[str, Any] | None
     ) -> None:
         """Every entry of limits does something, or names a column that the formula leaves out.
 
@@ -266,7 +262,7 @@ class Charged:
             with ErrorsWithoutTrace(), naming("the private data"):
                 require_known_limits(others, self.table, [*design.columns])
         used = {name: value for name, value in (limits or {}).items() if name in own}
-        check_limits(design, declared, used, alone)
+        check_limits(design, declared, used)
 
     def rows(self, how: Design | Encoding) -> Rows | PersonsTable:
         """The private table's columns checked, its rows counted and still unread; see `frame.source`.

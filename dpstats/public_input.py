@@ -192,16 +192,8 @@ def check_terms(design: Design, ridge: float) -> None:
         warn_at_call(f"within their limits {reason}")
 
 
-def check_limits(
-    design: Design,
-    declared: bool,
-    limits: Mapping[str, Any] | None,
-    alone: str = "fits without public rows",
-) -> None:
-    """Every entry of limits does something, or is named.
-
-    ``declared``: whether the limits stand for public rows; ``alone``: when they would.
-    """
+def check_limits(design: Design, declared: bool, limits: Mapping[str, Any] | None) -> None:
+    """Every entry of limits does something, or is named; ``declared``: they stand for public rows."""
     for name, value in (limits or {}).items():
         _refuse_ends_in_a_list(design, name, value)
         if name == "(weights)":
@@ -217,8 +209,8 @@ def check_limits(
                 + (
                     f"'{design.formula}' has no such column."
                     if declared or name not in design.columns
-                    else f"ranges are for {alone}; beside public rows, limits give levels of "
-                    "categories."
+                    else "ranges are for fits without public rows; beside public rows, limits give "
+                    "levels of categories."
                 )
             )
 

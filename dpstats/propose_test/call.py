@@ -24,8 +24,6 @@ from dpstats.propose_test.plan import ReleasePlan, plan_release
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
 CALIBRATIONS = ("gdp", "dp")
-ALONE = "fits without public rows"
-"""When ranges in limits= have an effect."""
 Kind = Literal["gaussian", "bounded", "tested", "paper"]
 NO_REPLY = 1e-3
 """Probability of no reply at the level that a test is planned for."""

@@ -34,7 +34,7 @@ from dpstats.models.eptr_bayes.fit import (
 )
 from dpstats.models.eptr_bayes.releases import ClassSession
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
-from dpstats.propose_test.call import ALONE, Kind, choose, require_bounds
+from dpstats.propose_test.call import Kind, choose, require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import not_used
 
@@ -174,7 +174,7 @@ def eptr_bayes(
         )
     text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
-        charged.check_limits(design, public is None, limits, ALONE)
+        charged.check_limits(design, public is None, limits)
         rows = _rows(charged, design, formula, public)
         searched = public is None and kind in (*KINDS, CHOSEN)
         declared = declared_features(design, len(levels), limits or {}) if searched else None

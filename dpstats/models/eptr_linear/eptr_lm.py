@@ -29,7 +29,7 @@ from dpstats.models.eptr_linear.result import EptrLinearModel
 from dpstats.models.eptr_linear.rounds import by_rounds
 from dpstats.models.linear.dp_lm import check_response
 from dpstats.models.linear.page import EPTR_METHODS
-from dpstats.propose_test.call import ALONE, Kind, choose, positive, require_bounds
+from dpstats.propose_test.call import Kind, choose, positive, require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items
@@ -199,7 +199,7 @@ def eptr_lm(
         if design is None:
             design = charged.design(formula, limits, None, None, releases_levels=False)
         check_response(design)
-        charged.check_limits(design, moments is None, without_coef(limits), ALONE)
+        charged.check_limits(design, moments is None, without_coef(limits))
         rows = charged.rows(design)
         check_size(rows.n, rows.d)
         if method != "rounds":

@@ -29,7 +29,7 @@ from dpstats.models.eptr_nw.fit import (
 from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, plan_notes
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
-from dpstats.propose_test.call import ALONE, Kind, choose, require_bounds
+from dpstats.propose_test.call import Kind, choose, require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import not_used
 
@@ -177,7 +177,7 @@ def eptr_nw(
     sizes = find_bandwidths(bandwidth, design.terms[1:])
     text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
-        charged.check_limits(design, public is None, limits, ALONE)
+        charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
         find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
         setting = find(2 / spend.mu)
