@@ -16,7 +16,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.frame import Block, PersonsBlock
-from dpstats.models.glm.estimate import Family
+from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.estimate import moments_least_squares

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.glm.family import RareOutcome
+from dpstats.models.glm.family import Family, RareOutcome
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
@@ -32,29 +32,6 @@ _ENOUGH_ROWS = 2000
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
 _LANDS = 4.0  # the same within which a model of the rows is
-
-
-class Family(Protocol):
-    """What a family says of public rows, entry by entry."""
-
-    def mean(self, eta: Floats) -> Floats: ...
-
-    def working(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]: ...
-
-    @property
-    def linear(self) -> bool: ...
-
-    @property
-    def binary(self) -> bool: ...
-
-    @property
-    def dispersed(self) -> bool: ...
-
-    def deviance(self, eta: Floats, y: Floats, weight: Floats) -> float: ...
-
-    def outcomes(
-        self, eta: Floats, trials: Floats | None = None
-    ) -> list[tuple[Floats, Floats]] | None: ...
 
 
 @dataclass(frozen=True)
