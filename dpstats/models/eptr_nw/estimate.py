@@ -12,13 +12,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import scipy
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.models.eptr_nw.planning import ResidualCut
 
 _HIGHEST_DEGREE = 5
 _MOST_ROWS = 400
@@ -190,22 +190,6 @@ class Smoothing:
         return self.radius - self.middle, self.radius + self.middle
 
 
-class PlannedCut(Protocol):
-    """Where residuals are cut, and what may be missing of a local mean."""
-
-    @property
-    def middle(self) -> float: ...
-
-    @property
-    def radius(self) -> float: ...
-
-    @property
-    def bias(self) -> float: ...
-
-    @property
-    def slope(self) -> float: ...
-
-
 def least_bandwidth(x: Floats) -> Floats:
     """Half of the distance (d,) between neighbouring values of covariates (m, d), as most rows have it.
 
@@ -228,7 +212,7 @@ def choose_smoothing(
     given: Floats | None,
     feasible: Callable[[Floats], bool],
     doubt: tuple[float, Floats],
-    cut_at: Callable[[float], PlannedCut] | None = None,
+    cut_at: Callable[[float], ResidualCut] | None = None,
 ) -> Smoothing:
     """Bandwidths, cut and ridge with the least expected error on left-out public rows.
 

@@ -155,7 +155,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Cut:
+class ResidualCut:
     """Residuals are cut to [middle - radius, middle + radius].
 
     ``bias``: what is weighed like noise of a local mean. ``slope``: share of the rows that are not cut,
@@ -235,7 +235,7 @@ class Residuals:
         low = -self.above.nearest if self.below.tail is None else self.below.quantile90
         return (high - low) / 2, (high + low) / 2
 
-    def cut(self, noise: float, denominator: float) -> Cut:
+    def cut(self, noise: float, denominator: float) -> ResidualCut:
         """The cut where a local mean has noise of ``noise`` times R.
 
         ``denominator``: noise of the denominator over that of the numerator.
@@ -247,7 +247,7 @@ class Residuals:
         slope = np.maximum(1 - self.above.beyond(high) - self.below.beyond(low), _LEAST_SLOPE)
         spread = noise**2 * (radius**2 + (denominator * away) ** 2)
         best = int(np.argmin((spread + lost**2) / slope**2))
-        return Cut(*(float(v.ravel()[best]) for v in (middle, radius, lost / slope, slope)))
+        return ResidualCut(*(float(v.ravel()[best]) for v in (middle, radius, lost / slope, slope)))
 
 
 def public_sides(residual: Floats) -> list[PublicSide]:

@@ -26,7 +26,6 @@ from dpstats.frame import (
 )
 from dpstats.frame.source import public_table
 from dpstats.models.eptr_nw.estimate import (
-    PlannedCut,
     PolynomialCentre,
     Smoothing,
     centre_doubt,
@@ -38,7 +37,7 @@ from dpstats.models.eptr_nw.estimate import (
     product_of,
     scattered_nodes,
 )
-from dpstats.models.eptr_nw.planning import Window
+from dpstats.models.eptr_nw.planning import ResidualCut, Window
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.propose_test.call import positive
 from dpstats.public_input import public_rows
@@ -170,7 +169,7 @@ class _Fit:
     residual: Floats | None = None
 
 
-CutAt = Callable[[float], PlannedCut]
+CutAt = Callable[[float], ResidualCut]
 """The cut of residuals where a local mean has noise of so many R."""
 
 
