@@ -208,8 +208,8 @@ class Charged:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self.charge.__exit__(*error)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.charge.ended(error)
 
     def __repr__(self) -> str:
         return f"<call: {self.text}>"

@@ -180,7 +180,7 @@ def test_moments_with_the_response_take_it_as_it_is_or_cut_along() -> None:
     for whole in (True, False):
         with _silent([300.0, 400.0], 50.0) as session:
             session._rows.cut(2.0)
-            total = session._rows.cross(100.0, whole=whole)
+            _, total = session._rows.gram_and_cross(100.0, whole=whole)
             found.append(total.astype(float) / session._rows.grid.steps**2)
     # the last row becomes (0.6, 0.8) of the radius, its response 0.5 of the clip, or 2/500 of that
     expected = np.array([0.6, 0.8]) * 0.5 * (1 - 2 / 500)

@@ -37,18 +37,16 @@ _R = TypeVar("_R", bound=Released)
 class Charge:
     """A charge that was written for a call; without a budget, nothing.
 
-    Inside ``with charge:`` stands what a call checks before it reads a private row. What is refused
-    there for public reasons is not charged. (A reading that fails is no public reason.)
+    A call tells it how its checks ended that come before a private row is read: what is refused there
+    for public reasons is not charged. (A reading that fails is no public reason.)
     """
 
     def __init__(self, budget: Budget | None, number: int = 0) -> None:
         self._budget = budget
         self._number = number
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def ended(self, error: BaseException | None) -> None:
+        """The checks have ended, with an error or without."""
         # a warning about the plan is an error where a user has turned warnings into errors
         if isinstance(error, PassError):
             if self._budget is not None:

@@ -223,11 +223,6 @@ class LogHistogram:
         found, bins = self.within(threshold, 4 * OCTAVE)
         return np.asarray(np.maximum(found - _DOUBT * np.sqrt(bins) * self.noise_sd, 0.0))
 
-    def perhaps_above(self, threshold: Floats) -> Floats:
-        """How many values may exceed each threshold within four octaves, at the most."""
-        found, bins = self.within(threshold, 4 * OCTAVE)
-        return np.asarray(np.maximum(found + _DOUBT * np.sqrt(bins) * self.noise_sd, 0.0))
-
     def tail(self, threshold: Floats) -> Floats:
         """How many values surely exceed each of some rising thresholds, within the next octave.
 

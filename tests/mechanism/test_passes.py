@@ -99,7 +99,7 @@ def _members(n: int, seed: int) -> Arrays:
 
 def _linear(rows: LinearRows) -> list[Any]:
     rows.cut(1.5)
-    return [rows.gram(), rows.cross(2.0), rows.cross(2.0, whole=False)]
+    return [rows.gram(), rows.cross(2.0), *rows.gram_and_cross(2.0, whole=False)]
 
 
 def _joint(rows: LinearRows) -> list[Any]:

@@ -136,7 +136,7 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
     d = len(geometry.centre)
     certain = lower_eigenvalue(value, eigenvalue, slack, n, d, limits.radius)
     likely = value - 1.96 * eigenvalue.noise_sd
-    diagnostics = eigenvalue_lines(value, eigenvalue, certain, n)
+    diagnostics = eigenvalue_lines(eigenvalue, certain, n)
     notes: tuple[str, ...] = (UNBOUNDED,) if certain <= 0 else ()
     sd = solution.noise_sd
     error = _error(geometry, d, n, sd / geometry.slope, likely, None, eta)
@@ -144,14 +144,12 @@ def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Ep
     return EptrFit(estimate, Outcome(True, error, diagnostics, notes + more))
 
 
-def eigenvalue_lines(
-    value: float, eigenvalue: Release, certain: float, n: int
-) -> tuple[Diagnostic, ...]:
+def eigenvalue_lines(eigenvalue: Release, certain: float, n: int) -> tuple[Diagnostic, ...]:
     """The released eigenvalue, and the bound that the noise rests on."""
     return (
         Diagnostic(
             "smallest eigenvalue",
-            value / n,
+            float(eigenvalue.value[0]) / n,
             eigenvalue.noise_sd / n,
             "of the mean second moment of the cut rows",
         ),

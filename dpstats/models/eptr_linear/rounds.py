@@ -139,7 +139,7 @@ def _solved(session: StepSession, ready: Prepared) -> EptrFit:
     assert last is not None
     diagnostics = (
         *fit.diagnostics,
-        *eigenvalue_lines(float(last.eigenvalue.value[0]), last.eigenvalue, last.certain, n),
+        *eigenvalue_lines(last.eigenvalue, last.certain, n),
     )
     return EptrFit(
         fit.estimate,

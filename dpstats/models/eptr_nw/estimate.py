@@ -33,6 +33,7 @@ _WORTH = 0.98  # of a sum of squares, what a further term of a polynomial has to
 _APART = 0.25  # standard errors of a difference in loss up to which bandwidths are alike
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
+_CLOUD = 20_000  # points that stand for where private rows may lie
 
 
 @dataclass(frozen=True)
@@ -375,21 +376,21 @@ def scattered_nodes(z: Floats, low: Floats, high: Floats, step: float, most: int
     Where private rows will lie is guessed from a smooth density of the public ones: each row
     stands for a cloud of points around it, drawn from a fixed sequence.
     """
-    cloud = _cloud(z, 20000)
+    cloud = _cloud(z)
     cells = np.rint((np.clip(cloud, low, high) - low) / step).astype(np.int64)
     unique, counts = np.unique(cells, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:most]
     return np.minimum(low + unique[order] * step, high)
 
 
-def _cloud(z: Floats, size: int) -> Floats:
+def _cloud(z: Floats) -> Floats:
     """A smooth sample around public rows: half of Scott's bandwidth, a sequence that fills space."""
     d, m = z.shape
     spread = np.linalg.cholesky(np.cov(z).reshape(d, d) + 1e-9 * np.eye(d))
     factor = 0.5 * m ** (-1 / (d + 4))
     roots = np.sqrt(np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29][:d], dtype=np.float64))
-    sequence = np.modf(np.outer(np.arange(1, size + 1), roots))[0]
-    centre = z[:, np.arange(size) % m].T
+    sequence = np.modf(np.outer(np.arange(1, _CLOUD + 1), roots))[0]
+    centre = z[:, np.arange(_CLOUD) % m].T
     return np.asarray(centre + factor * special.ndtri(sequence) @ spread.T)
 
 

@@ -235,7 +235,6 @@ def plan_cells(
     noise: NoiseLevel,
     *,
     available: float = 1.0,
-    cond: float | None = None,
     eta: float = 0.05,
 ) -> CellsPlan:
     """One plan for all cells, that with the least mean logarithm of their squared noise.
@@ -262,7 +261,7 @@ def plan_cells(
     rows = [max(float(n), 2.0) for n in ns]
     cuts = _common_cuts(rows, d, noise, LAST_SHARE * available)
     noises2 = [
-        _predict(spectrum(d, m, eta, 0.0, cond), n, d, cut, noise, 1.0, available, cells)[0]
+        _predict(spectrum(d, m, eta, 0.0, None), n, d, cut, noise, 1.0, available, cells)[0]
         for n, m, cut in zip(rows, ms, cuts, strict=True)
     ]
     mean_log = np.mean([np.log(noise2) for noise2 in noises2], axis=0)

@@ -128,19 +128,22 @@ class LinearRows(WhitenedRows[_Slab]):
         return total
 
     @one_pass
-    def cross(self, response_clip: float, *, whole: bool = True) -> NDArray[np.object_]:
-        """Sum of z y with y cut to ``response_clip``: as it was before the cut, or scaled with z.
+    def cross(self, response_clip: float) -> NDArray[np.object_]:
+        """Sum of z y with y, as it was before the row was cut, cut to ``response_clip``.
 
         Sensitivity: |z| <= steps and |y| <= steps as integers, so 2 steps^2.
         """
-        (total,) = self._sums(lambda slab: (self._cross_of(slab, response_clip, whole),), (self.d,))
+        (total,) = self._sums(lambda slab: (self._cross_of(slab, response_clip, True),), (self.d,))
         return total
 
     @one_pass
     def gram_and_cross(
         self, response_clip: float, *, whole: bool
     ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """`gram` and `cross` by one reading of the rows."""
+        """`gram` and `cross` by one reading of the rows.
+
+        Without ``whole`` the response is scaled along with its row before it is cut.
+        """
 
         def work(slab: _Slab) -> tuple[Whole, Whole]:
             return self._gram_of(slab), self._cross_of(slab, response_clip, whole)

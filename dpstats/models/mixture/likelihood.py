@@ -185,7 +185,7 @@ def _round(
     scores = _scores(mixture, lifted, n, kept)
     step = one_step(mixture, whitenings, scores, n, m, earlier / share, radius, kept)
     rows = lifted.counts, lifted.counts_sd
-    return *_moved(mixture, whitenings, step, rows, n, m, radius, kind, narrow), cut
+    return *_moved(mixture, whitenings, step, rows, m, radius, kind, narrow), cut
 
 
 def _scores(mixture: Mixture, lifted: AugmentedMoments, n: float, kept: float) -> Scores:
@@ -211,7 +211,6 @@ def _moved(
     whitenings: list[Whitening],
     step: Step,
     rows: tuple[Floats, Floats],
-    n: float,
     m: float,
     radius: float,
     kind: Covariance,
