@@ -62,8 +62,9 @@ def describe(
         notes += _soft_notes(
             soft, [soft.shapes[j] for j in order], points.terms, fit.rounds.cut[:2]
         )
-    count, count_sd = n * fit.filled, n * fit.filled_sd
-    notes += unused_notes(count, count_sd, n, len(points.units), True)
+    filled = min(sum(c.rows for c in fit.components) / n, 1.0)
+    filled_sd = float(np.linalg.norm([c.rows_sd for c in fit.components])) / n
+    notes += unused_notes(n * filled, n * filled_sd, n, len(points.units), True)
     notes += tie_notes(points.x, points.terms, numbers.covariances)
     facts = MixtureFacts(
         n=n,
@@ -87,7 +88,7 @@ def describe(
     return {
         "numbers": numbers,
         "error": mixture_bounds(facts),
-        "details": _diagnostics(fit, cells, worst, gap, soft),
+        "details": _diagnostics(fit, (filled, filled_sd), cells, worst, gap, soft),
         "notes": notes,
     }
 
@@ -151,14 +152,19 @@ def _overlap(components: list[Component]) -> float:
 
 
 def _diagnostics(
-    fit: MixtureFit, cells: Cells, worst: float, gap: float | None, soft: SoftFit | None
+    fit: MixtureFit,
+    filled: tuple[float, float],
+    cells: Cells,
+    worst: float,
+    gap: float | None,
+    soft: SoftFit | None,
 ) -> tuple[Diagnostic, ...]:
     rounds = fit.rounds
     out = [
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
             rounds.cut[:2],
-            (1 - fit.filled, fit.filled_sd),
+            (1 - filled[0], filled[1]),
             "share that was cut in the last release",
         ),
         Diagnostic(

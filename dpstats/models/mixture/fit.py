@@ -76,8 +76,6 @@ class MixtureFit:
 
     components: tuple[Component, ...]
     rounds: Rounds
-    filled: float
-    filled_sd: float
     borders: Borders
 
 
@@ -125,15 +123,7 @@ def fit_cells(
     )
     components = _components(rounds, counts, counts_sd, own, pool, session.n)
     components, borders = _without_overlap(partition, components)
-    filled = min(sum(c.rows for c in components) / session.n, 1.0)
-    filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
-    return MixtureFit(
-        components,
-        rounds,
-        filled,
-        filled_sd,
-        borders,
-    )
+    return MixtureFit(components, rounds, borders)
 
 
 def _start(own: Floats, points: Floats) -> tuple[Floats, Whitening]:

@@ -151,12 +151,10 @@ def soft_mixture(
     own = in_steps(synthetic(mixture, _MANY), tied)
     misfit = misfit_of(session, _DENSITIES, mixture, own, alike)
     shapes = shapes_of(session, session.left, mixture, components)
-    filled = min(sum(c.rows for c in components) / session.n, 1.0)
-    filled_sd = float(np.linalg.norm([c.rows_sd for c in components])) / session.n
     made = len(rounds) + (0 if k else _ROUNDS)
     radii = tuple(c.moments.cell.radius for c in components)
     last = Rounds(tuple(c.moments for c in components), made, radii, cut)
-    return SoftFit(MixtureFit(components, last, filled, filled_sd, "clear"), choice, shapes, misfit)
+    return SoftFit(MixtureFit(components, last, "clear"), choice, shapes, misfit)
 
 
 def _round(
