@@ -11,7 +11,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import naming, spelled
+from dpstats.arguments import spelled
 from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import (
@@ -19,14 +19,12 @@ from dpstats.frame import (
     PersonsBlock,
     open_public_rows,
     panel_formula,
-    panel_moments,
     public_persons,
 )
 from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.threads import InTurn
-from dpstats.models.feols.dp_feols import panel_model
-from dpstats.models.feols.fit import PanelTask, fit_rows
-from dpstats.models.linear.dp_lm import check_response
+from dpstats.models.feols.dp_feols import panel_model, panel_task
+from dpstats.models.feols.fit import fit_rows
 from dpstats.plans.asked import check_rows, listed_budgets
 from dpstats.plans.plan import finished_plan
 from dpstats.plans.population import DrawnPersons, anchor_error, undone
@@ -95,13 +93,9 @@ def plan_feols(
     """
     units, formula = check_rows(n), panel_formula(fml)
     totals, given = listed_budgets(mu, rho, epsilon, delta)
-    with naming("the public data"):
-        moments, columns = panel_moments(formula, public, person, weights, limits)
-    check_response(moments.design)
+    task = panel_task(formula, public, person, weights, limits, "hetero")
+    moments = task.moments
     known = _known(moments.design, public, person)
-    within = person is not None and person in formula.effects
-    persons = None if person is None else "within" if within else "all"
-    task = PanelTask(moments, columns, persons, "hetero")
     unit = PrivacyUnit.of(None, person, jointly=True)
     options = {**given, "delta": delta, "weights": weights, "limits": limits}
     text = call_text("plan_feols", fml, {"n": units, **options}, unit)

@@ -131,23 +131,36 @@ def dp_feols(
             "dp_feols needs public rows of the same columns, public=frame: they give levels, and "
             "where rounds begin."
         )
-    with naming("the public data"):
-        moments, columns = panel_moments(formula, public, person, weights, limits)
-    check_response(moments.design)
-    within = person is not None and person in formula.effects
+    task = panel_task(formula, public, person, weights, limits, errors)
+    moments = task.moments
     options = {**call.given, "vcov": errors, "weights": weights, "limits": limits}
     with call.charged(call.text(fml, options), data) as charged:
         charged.check_limits(moments.design, False, limits)
         rows = charged.rows(moments.design)
         check_size(rows.n, rows.d, call.unit.counted)
-        _check_dummies(formula, columns, rows.n, call.total.mu, person)
-    persons = None if person is None else "within" if within else "all"
-    task = PanelTask(moments, columns, persons, errors)
+        _check_dummies(formula, task.columns, rows.n, call.total.mu, person)
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments, lines=fit.linear.diagnostics)
     notes += formula_notes(formula.design(None))
     result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
+
+
+def panel_task(
+    formula: PanelFormula,
+    public: Any,
+    person: str | None,
+    weights: str | None,
+    limits: Mapping[str, Any] | None,
+    errors: str,
+) -> PanelTask:
+    """What public rows make of a formula."""
+    with naming("the public data"):
+        moments, columns = panel_moments(formula, public, person, weights, limits)
+    check_response(moments.design)
+    within = person is not None and person in formula.effects
+    persons = None if person is None else "within" if within else "all"
+    return PanelTask(moments, columns, persons, errors)
 
 
 def _errors(vcov: Any, person: str | None) -> str:

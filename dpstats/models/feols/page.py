@@ -5,21 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpstats.models.feols.estimate import Wald
 from dpstats.report.format import format_c, format_pval, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines
 from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Lines
-
-
-@dataclass(frozen=True)
-class StatisticLine:
-    """A test by its name: statistic, degrees of freedom, p-value."""
-
-    name: str
-    value: float
-    df: int
-    p_value: float
 
 
 @dataclass(frozen=True)
@@ -32,7 +23,7 @@ class PanelPage(ModelPage):
     instruments: tuple[str, ...]
     sigma: float
     within: float | None
-    tests: tuple[StatisticLine, ...]
+    tests: tuple[tuple[str, Wald], ...]
     weak: str
 
 
@@ -65,12 +56,13 @@ def _fit_line(page: PanelPage) -> str:
 
 
 def _tests(page: PanelPage) -> Table:
-    p = [line.p_value for line in page.tests]
+    names, tests = [name for name, _ in page.tests], [test for _, test in page.tests]
+    p = [test.p_value for test in tests]
     return Table.from_columns(
         [
-            Column("Test", [line.name for line in page.tests], align="l"),
-            Column.of("statistic", [line.value for line in page.tests]),
-            Column("df", [str(line.df) for line in page.tests]),
+            Column("Test", names, align="l"),
+            Column.of("statistic", [test.value for test in tests]),
+            Column("df", [str(test.df) for test in tests]),
             Column("p", format_pval(p, p_digits()), [None if math.isnan(v) else v for v in p]),
         ],
         notes=(page.weak,) if page.weak else (),

@@ -16,7 +16,7 @@ from dpstats.frame import Design, columns_of, level_name
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.feols.estimate import Wald
 from dpstats.models.feols.fit import SecondStage
-from dpstats.models.feols.page import PanelPage, StatisticLine, summary_page
+from dpstats.models.feols.page import PanelPage, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import plot_event_study
 from dpstats.report.format import format_c, format_scalar
@@ -123,21 +123,18 @@ class PanelModel(MarginalModel):
         found = r_squared(replace(self.estimate, dispersion=variance), centre)
         return None if found is None else found[0]
 
-    def _tests(self) -> tuple[StatisticLine, ...]:
+    def _tests(self) -> tuple[tuple[str, Wald], ...]:
+        """Tests of the instruments, by the names that they are shown with."""
         if self.second is None:
             return ()
         lines = [
-            self._line(f"first stage of {name}: F (iid errors)", test)
+            (f"first stage of {name}: F (iid errors)", test)
             for name, test in self.second.first_stages
         ]
         if self.second.agreement is not None:
             name = "Sargan" if self.estimate.errors == "iid" else "Hansen J"
-            lines.append(self._line(f"instruments agree: {name}", self.second.agreement))
+            lines.append((f"instruments agree: {name}", self.second.agreement))
         return tuple(lines)
-
-    @staticmethod
-    def _line(name: str, test: Wald) -> StatisticLine:
-        return StatisticLine(name, test.value, test.df, test.p_value)
 
     def _weak_line(self) -> str:
         if self.second is None or self.second.weak is None:
