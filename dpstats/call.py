@@ -278,7 +278,9 @@ class Charged:
             return open_rows(how, self.table, reading, self.first)
 
     def levels(self, names: Sequence[str], noise: Noise) -> ReleasedLevels:
-        """Release the levels of text columns."""
+        """Release the levels of text columns; of none, nothing is read."""
+        if not names:
+            return ReleasedLevels(None, {})
         with ErrorsWithoutTrace():
             with naming("the private data"):
                 cells = LevelCells(self.table, self.first)
@@ -352,12 +354,12 @@ class Charged:
 
 @dataclass(frozen=True)
 class ReleasedLevels:
-    """Levels of text columns that were released, and the session that it was done by.
+    """Levels of text columns that were released, and the session that it was done by, if any were.
 
     ``found`` has for each column its levels, and from how many rows on a level is released.
     """
 
-    session: LevelSession
+    session: LevelSession | None
     found: Mapping[str, tuple[list[str], float]]
 
     def limits(self, declared: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -180,6 +180,12 @@ def public_rows(design: Design, public: Any) -> PublicRows:
     return PublicRows(x[used], y[used], offset[used], weight[used])
 
 
+def require_written_response(response: str | None) -> None:
+    """Refuse a formula without a left side."""
+    if not response:
+        raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
+
+
 def check_terms(design: Design, ridge: float) -> None:
     """Refuse terms of which one follows from others, and warn of powers that nearly do.
 

@@ -30,6 +30,7 @@ from dpstats.models.glm.dp_glm import check_response
 from dpstats.models.glm.family import Family
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.plans.population import DrawnRows, Law, bernoulli_law, normal_law, poisson_law
+from dpstats.public_input import require_written_response
 
 _ROWS = 20_000
 _CORRELATION = 0.3
@@ -127,8 +128,7 @@ def _columns(
     """The formula with a plain response, what its columns are, and those that are positive."""
     left, tilde, right = formula.partition("~")
     response = left.strip() if left.strip().isidentifier() else "response"
-    if not tilde or not left.strip():
-        raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
+    require_written_response(left.strip() if tilde else None)
     if d is not None:
         size = as_int(d, 1)
         if size is None or size > _MOST_COLUMNS:

@@ -960,29 +960,25 @@ _ACCOUNTING = (
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
 _GLM_FITS = """        ready = prepared(task, rows.n)
-    noise, levels = call.noise(), None
+    noise = call.noise()
+    levels = charged.levels(unknown, noise)
     if unknown:
-        levels = charged.levels(unknown, noise)
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
         ready = prepared(replace(task, design=design), rows.n)
-    fit, session = ready.fit_rows(
-        rows, call.per_row, noise, None if levels is None else levels.session
-    )
+    fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
 """
 _LM_FITS = """            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
-    noise, levels = call.noise(), None
+    noise = call.noise()
+    levels = charged.levels(unknown, noise)
     if unknown:
-        levels = charged.levels(unknown, noise)
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
     task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
-    fit, session = fit_rows(
-        task, rows, call.per_row, noise, None if levels is None else levels.session
-    )
+    fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
 """
 _CHARGED = (
     _charge(

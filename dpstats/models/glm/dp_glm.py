@@ -34,6 +34,7 @@ from dpstats.public_input import (
     choose_method,
     declared,
     public_rows,
+    require_written_response,
     resolve_public,
     sums_persons,
 )
@@ -230,18 +231,16 @@ def dp_glm(
             alone,
         )
         ready = prepared(task, rows.n)
-    noise, levels = call.noise(), None
+    noise = call.noise()
+    levels = charged.levels(unknown, noise)
     if unknown:
-        levels = charged.levels(unknown, noise)
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
         rows = charged.rows(design)
         ready = prepared(replace(task, design=design), rows.n)
-    fit, session = ready.fit_rows(
-        rows, call.per_row, noise, None if levels is None else levels.session
-    )
+    fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
-    notes += () if levels is None else levels.notes
+    notes += levels.notes
     if alone and moments is not None:
         if moments.determines_columns():
             fit = replace(fit, diagnostics=(*fit.diagnostics, few_public_line(moments)))
@@ -324,8 +323,7 @@ def check_iterations(iterations: int | None) -> None:
 
 
 def check_response(design: Design, family: Family) -> None:
-    if design.response is None:
-        raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
+    require_written_response(design.response)
     if not design.terms:
         raise ArgumentError("the formula has no column on its right side; 'y ~ 1' fits a constant.")
     if design.response_kind == "category" and not family.binary:

@@ -28,7 +28,14 @@ from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.papers import require_response
 from dpstats.models.linear.result import LinearModel
-from dpstats.public_input import check_terms, choose_method, declared, resolve_public, sums_persons
+from dpstats.public_input import (
+    check_terms,
+    choose_method,
+    declared,
+    require_written_response,
+    resolve_public,
+    sums_persons,
+)
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.notes import notes_of_first_rows
@@ -209,19 +216,17 @@ def dp_lm(
         if alone:
             check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
-    noise, levels = call.noise(), None
+    noise = call.noise()
+    levels = charged.levels(unknown, noise)
     if unknown:
-        levels = charged.levels(unknown, noise)
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
     task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
-    fit, session = fit_rows(
-        task, rows, call.per_row, noise, None if levels is None else levels.session
-    )
+    fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
-    notes += () if levels is None else levels.notes
+    notes += levels.notes
     notes += undetermined_note(moments) if alone and moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
     return charged.released(model)
@@ -279,8 +284,7 @@ def linear_moments(
 
 
 def check_response(design: Design) -> None:
-    if design.response is None:
-        raise ArgumentError("the formula has no response: write 'y ~ x1 + x2'.")
+    require_written_response(design.response)
     if design.response_kind == "category":
         raise ArgumentError(
             f"the response `{design.response}` is categorical; a linear model needs a number. For a "
