@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy, resolve_privacy
-from dpstats.arguments import as_int, items, number, one_of, shown
+from dpstats.arguments import as_int, computable, items, number, one_of, shown
 from dpstats.errors import ArgumentError
 from dpstats.plans.search import MOST_ROWS
 from dpstats.public_input import choose_method
@@ -74,6 +74,16 @@ def check_rows(n: Any) -> int:
             f"n=5000, not {shown(n)}."
         )
     return rows
+
+
+def checked_sigma(sigma: Any) -> float:
+    """The standard deviation of residuals that was given."""
+    size = computable(sigma)
+    if size is None:
+        raise ArgumentError(
+            f"sigma must be the residual standard deviation, a number > 0, not {shown(sigma)}."
+        )
+    return size
 
 
 def check_arguments(function: str, method: Any, formula: Any, public: Any) -> None:

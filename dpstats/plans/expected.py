@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.arguments import computable, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import PublicMoments
@@ -16,15 +15,15 @@ from dpstats.models.glm.family import Family
 from dpstats.models.glm.public import public_start
 from dpstats.numerics.matrices import equilibrated_inverse, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.plans.asked import checked_sigma
 from dpstats.plans.population import (
     DrawnRows,
     Law,
     NormalRows,
     Population,
     anchor_error,
-    bernoulli_law,
+    laws_of_counts,
     normal_law,
-    poisson_law,
     ratio_law,
     robust_ratio,
     with_full_residuals,
@@ -80,7 +79,7 @@ def family_population(
     of weighted rows, whose ratios differ with the weight, and of other families come with their rows.
     """
     design = moments.design
-    laws = {"binomial": bernoulli_law(family.mean), "poisson": poisson_law(family.mean)}
+    laws = laws_of_counts(family)
     if known is not None:
         law, unsure, centre, weighted = None, None, None, design.weights is not None
         fitted = known.x @ coef + known.offset
@@ -102,7 +101,8 @@ def family_population(
     return NormalRows(moments.gram, moments.design.constant, coef, laws[family.name])
 
 
-def expected_rows(population: Population) -> PublicRows:
+def drawn_rows(population: Population) -> PublicRows:
+    """Rows of a population, many enough to stand for it."""
     drawn = population.rows(20_000, np.random.default_rng(1))
     zero, one = np.zeros(len(drawn.y)), np.ones(len(drawn.y))
     return PublicRows(drawn.x, drawn.y, zero, one)
@@ -110,12 +110,7 @@ def expected_rows(population: Population) -> PublicRows:
 
 def residual_sd(sigma: float | None, residual: float | None, moments: PublicMoments) -> float:
     if sigma is not None:
-        size = computable(sigma)
-        if size is None:
-            raise ArgumentError(
-                f"sigma must be the residual standard deviation, a number > 0, not {shown(sigma)}."
-            )
-        return size
+        return checked_sigma(sigma)
     if residual is None:
         why = (
             "the public data have no response"

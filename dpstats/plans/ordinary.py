@@ -29,7 +29,8 @@ from dpstats.frame import (
 from dpstats.models.glm.dp_glm import check_response
 from dpstats.models.glm.family import Family
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.plans.population import DrawnRows, Law, bernoulli_law, normal_law, poisson_law
+from dpstats.plans.asked import checked_sigma
+from dpstats.plans.population import DrawnRows, Law, laws_of_counts, normal_law
 from dpstats.public_input import require_written_response
 
 _ROWS = 20_000
@@ -179,11 +180,7 @@ def _drawn(
 def _law(family: Family, sigma: float | None, mean: float | None) -> tuple[Law, float, float, str]:
     """How responses fall, the spread of the linear predictor, its level, and a note on it."""
     if family.name == "gaussian":
-        size = 1.0 if sigma is None else computable(sigma)
-        if size is None:
-            raise ArgumentError(
-                f"sigma must be the residual standard deviation, a number > 0, not {shown(sigma)}."
-            )
+        size = 1.0 if sigma is None else checked_sigma(sigma)
         unit = (
             "in standard deviations of the residual"
             if sigma is None
@@ -210,11 +207,7 @@ def _law(family: Family, sigma: float | None, mean: float | None) -> tuple[Law, 
             + f", not {shown(mean)}."
         )
     spread = _SPREAD[family.name]
-    laws = {
-        "binomial": bernoulli_law(family.mean),
-        "poisson": poisson_law(family.mean),
-        "gamma": _exponential_law(family),
-    }
+    laws = laws_of_counts(family) | {"gamma": _exponential_law(family)}
     kind = "exponential (a gamma of dispersion 1)" if family.name == "gamma" else family.name
     return (
         laws[family.name],

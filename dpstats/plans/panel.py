@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -22,19 +21,17 @@ from dpstats.frame import (
     public_persons,
 )
 from dpstats.mechanism.noise import make_noise
-from dpstats.mechanism.threads import InTurn
 from dpstats.models.feols.dp_feols import panel_model, panel_task
 from dpstats.models.feols.fit import fit_rows
 from dpstats.plans.asked import check_rows, listed_budgets
 from dpstats.plans.plan import finished_plan
 from dpstats.plans.population import DrawnPersons, anchor_error, undone
-from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
+from dpstats.plans.rehearsal import ExpectedRows, Rehearsal, expected_rows
 from dpstats.plans.result import Plan
 from dpstats.plans.search import target_of
 from dpstats.report.call_line import call_text
 from dpstats.score_rounds.result import Model
 
-_T = TypeVar("_T")
 _NOISELESS = Privacy(1e6)
 
 
@@ -121,7 +118,6 @@ def plan_feols(
         1.0,
         again * drawn.size * sandwich,
         robust,
-        expected_rows,
     )
     shown = replace(moments, design=exact.design)
     plan = finished_plan(
@@ -147,32 +143,3 @@ def _known(design: Any, public: Any, person: str | None) -> Block | PersonsBlock
             "worth depends on how many rows persons have, and how alike these are."
         )
     return found
-
-
-@dataclass(frozen=True)
-class ExpectedPersons:
-    """Simulated rows of persons as a source that a session can read."""
-
-    simulated: PersonsBlock
-    threads: Executor = InTurn()  # noqa: RUF009
-
-    @property
-    def n(self) -> int:
-        return len(self.simulated.starts)
-
-    @property
-    def d(self) -> int:
-        return int(self.simulated.x.shape[1])
-
-    def pieces(self, size: int) -> Iterator[Callable[[], PersonsBlock]]:
-        """All rows at once: they are few."""
-        yield lambda: self.simulated
-
-    def map_parts(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
-        """The rows are worked on here."""
-        return None
-
-
-def expected_rows(block: Any) -> Any:
-    """Simulated rows, or rows of persons, as a session reads them."""
-    return ExpectedPersons(block) if isinstance(block, PersonsBlock) else ExpectedRows(block)

@@ -38,11 +38,12 @@ from dpstats.plans.asked import (
     check_arguments,
     check_public_given,
     check_rows,
+    checked_sigma,
     listed_budgets,
 )
 from dpstats.plans.expected import (
+    drawn_rows,
     expected_coef,
-    expected_rows,
     family_population,
     linear_population,
     rarer_outcomes,
@@ -185,7 +186,7 @@ def plan_lm(
             fit, session = fit_rows(task, expected, total.per_row(unit.times), make_noise(seed))
             return linear_model(text, task, fit, session, (), unit, delta)
 
-        size = 1.0 if sigma is None else float(sigma)
+        size = 1.0 if sigma is None else checked_sigma(sigma)
         least = variances_without_privacy(ordinary.moments.gram, ridge, size**2)
         return _plan_alone(
             ordinary, linear, least, rows, totals, target_se, unit, text, ridge, delta
@@ -368,7 +369,7 @@ def plan_glm(
     free = 1.0 if squares is None else len(squares) / max(len(squares) - len(coef), 1)
     pearson = 1.0 if squares is None else free * float(squares.mean())
     population = family_population(model, moments, known, coef, pearson)
-    expected = known or expected_rows(population)
+    expected = known or drawn_rows(population)
     size, free = (pearson, free) if model.dispersed else (1.0, 1.0)
     least = variances_without_privacy(expected.information(model, coef), ridge, size)
     robust: Floats | float = 1.0

@@ -307,6 +307,11 @@ def poisson_law(mean: Callable[[Floats], Floats]) -> Law:
     return draw
 
 
+def laws_of_counts(family: Family) -> dict[str, Law]:
+    """The laws of families whose mean says all, by name."""
+    return {"binomial": bernoulli_law(family.mean), "poisson": poisson_law(family.mean)}
+
+
 @dataclass(frozen=True)
 class DrawnPersons:
     """Public persons, or rows, drawn many times over.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
-from dpstats.frame import Block
+from dpstats.frame import Block, PersonsBlock
 from dpstats.mechanism.threads import InTurn, one_blas_thread
 from dpstats.plans.population import Population
 from dpstats.report.bound import Bound
@@ -67,6 +67,35 @@ class ExpectedRows:
 
 def _doubles(values: Floats) -> NDArray[np.float64]:
     return np.asfortranarray(values, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class ExpectedPersons:
+    """Simulated rows of persons as a source that a session can read."""
+
+    simulated: PersonsBlock
+    threads: Executor = InTurn()  # noqa: RUF009
+
+    @property
+    def n(self) -> int:
+        return len(self.simulated.starts)
+
+    @property
+    def d(self) -> int:
+        return int(self.simulated.x.shape[1])
+
+    def pieces(self, size: int) -> Iterator[Callable[[], PersonsBlock]]:
+        """All rows at once: they are few."""
+        yield lambda: self.simulated
+
+    def map_parts(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
+        """The rows are worked on here."""
+        return None
+
+
+def expected_rows(block: Any) -> Any:
+    """Simulated rows, or rows of persons, as a session reads them."""
+    return ExpectedPersons(block) if isinstance(block, PersonsBlock) else ExpectedRows(block)
 
 
 Fitting = Callable[[ExpectedRows, Privacy, int], Model]
@@ -118,8 +147,6 @@ class Rehearsal:
         make its own estimate of them a little too small.
     robust : (d,) array or float
         Sandwich variances over those of constant variance, at least 1; in ``least`` already.
-    expected : callable
-        Makes a source of simulated rows.
     least_budget : float
         n mu below which the fit is refused.
     truth : (d,) array or None
@@ -136,7 +163,6 @@ class Rehearsal:
     noise_undone: float
     least: Floats
     robust: Floats | float = 1.0
-    expected: Callable[[Any], Any] = ExpectedRows
     least_budget: float = 0.0
     truth: Floats | None = None
     repeats: int = _REPEATS
@@ -169,7 +195,7 @@ class Rehearsal:
         ):  # tables are small: to start threads takes longer than to do without
             for seed in range(self.repeats):
                 rows = self.population.rows(few, np.random.default_rng([seed, 17]))
-                models.append(self.fitting(self.expected(rows), raised, seed))
+                models.append(self.fitting(expected_rows(rows), raised, seed))
         parts = np.array([[np.diag(_sampling(m)), np.diag(m.coefficients.privacy)] for m in models])
         known = parts[np.isfinite(parts).all(axis=(1, 2))]
         silent = 1 - len(known) / len(models)
