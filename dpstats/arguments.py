@@ -82,6 +82,19 @@ def one_of(value: Any, names: Collection[str]) -> bool:
     return isinstance(value, str) and value in names
 
 
+def require_one_of(name: str, value: Any, names: Collection[str]) -> None:
+    """Raise for an argument that is none of these names."""
+    if not one_of(value, names):
+        raise ArgumentError(f"{name} must be one of {', '.join(names)}, not {shown(value)}.")
+
+
+def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
+    """The method of a call, or the default."""
+    method = default if method is None else method
+    require_one_of(f"{function}: method", method, methods)
+    return str(method)
+
+
 def number(value: Any) -> float | None:
     """A plain number as a float, infinite where it is too large for one; None for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
@@ -100,6 +113,19 @@ def computable(value: Any) -> float | None:
     """A number above 0 of a size that can be computed with; None for all else."""
     size = number(value)
     return size if size is not None and SMALLEST < size < LARGEST else None
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero, or an error that names the argument."""
+    size = number(value)
+    if size is None or not 0 < size < math.inf:
+        raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
+    if not SMALLEST <= size <= LARGEST:
+        raise ArgumentError(
+            f"{name} = {size:g} is too large or too small for double precision: change the unit of "
+            "the column."
+        )
+    return size
 
 
 def as_int(value: Any, least: int) -> int | None:

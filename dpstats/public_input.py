@@ -13,6 +13,7 @@ from dpstats.accounting.privacy import Total
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import (
     LARGEST,
+    SMALLEST,
     computable,
     in_prose,
     is_path,
@@ -20,6 +21,7 @@ from dpstats.arguments import (
     naming,
     number,
     one_of,
+    require_one_of,
     require_sizes,
     shown,
 )
@@ -77,8 +79,7 @@ def choose_method(
     """The method given, or the one that the data allow."""
     mapping("limits", limits)
     method = "anchored" if method is None else method
-    if not one_of(method, methods):
-        raise ArgumentError(f"method must be one of {', '.join(methods)}, not {shown(method)}.")
+    require_one_of("method", method, methods)
     if method == "ssp":
         if not limits:
             raise ArgumentError(
@@ -196,6 +197,25 @@ def check_terms(design: Design, ridge: float) -> None:
     reason = far_powers_within_limits(design)
     if reason is not None:
         warn_at_call(f"within their limits {reason}")
+
+
+def require_bounds(
+    function: str, public: Any, limits: Mapping[str, Any] | None, needed: str
+) -> None:
+    """Bounds come from public rows or are declared; never from private rows."""
+    for name, value in mapping("limits", limits).items():
+        ends = [number(v) for v in value] if isinstance(value, tuple) else []
+        sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
+        if sizes and not SMALLEST <= min(sizes) <= max(sizes) <= LARGEST:
+            raise ArgumentError(
+                f"limits[{name!r}] is too large or too small for double precision: change the unit "
+                "of the column."
+            )
+    if public is None and not limits:
+        raise PublicDataError(
+            f"{function} needs bounds, and never takes them from private rows. Either pass a public "
+            f"sample, public=frame, or declare them without looking at the data: limits={needed}."
+        )
 
 
 def check_limits(design: Design, declared: bool, limits: Mapping[str, Any] | None) -> None:

@@ -17,7 +17,16 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from dpstats.arguments import in_prose, listed, mapping, number, one_of, shown, spelled
+from dpstats.arguments import (
+    in_prose,
+    listed,
+    mapping,
+    number,
+    one_of,
+    require_one_of,
+    shown,
+    spelled,
+)
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
@@ -212,10 +221,7 @@ class MarginalMeans(OnPage):
         adjust : {"tukey", "bonferroni", "holm", "none"}
             Of p values and intervals, for the number of pairs; "holm" leaves intervals as they are.
         """
-        if not one_of(adjust, _ADJUSTED):
-            raise ArgumentError(
-                f"adjust must be one of {', '.join(_ADJUSTED)}, not {shown(adjust)}."
-            )
+        require_one_of("adjust", adjust, _ADJUSTED)
         k = len(self.grid.levels)
         if k < 2:
             raise ArgumentError("one mean has no contrasts.")

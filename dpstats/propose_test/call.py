@@ -9,14 +9,14 @@ value.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, resolve_privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import LARGEST, SMALLEST, mapping, number, one_of, shown
-from dpstats.errors import ArgumentError, PrivacyError, PublicDataError
+from dpstats.arguments import one_of, shown
+from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.propose_test.curve import Levels, gdp_split
 from dpstats.propose_test.pair import gaussian_mu
 from dpstats.propose_test.paper import papers_plan
@@ -197,45 +197,3 @@ def _epsilon_delta(
     assert delta is not None
     assert total.mu > 0
     return float(epsilon), float(delta)
-
-
-def choose(function: str, methods: Collection[str], method: Any, default: str) -> str:
-    """The method of a call, or the default."""
-    method = default if method is None else method
-    if not one_of(method, methods):
-        raise ArgumentError(
-            f"{function}: method must be one of {', '.join(methods)}, not {shown(method)}."
-        )
-    return str(method)
-
-
-def require_bounds(
-    function: str, public: Any, limits: Mapping[str, Any] | None, needed: str
-) -> None:
-    """Bounds come from public rows or are declared; never from private rows."""
-    for name, value in mapping("limits", limits).items():
-        ends = [number(v) for v in value] if isinstance(value, tuple) else []
-        sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
-        if sizes and not SMALLEST <= min(sizes) <= max(sizes) <= LARGEST:
-            raise ArgumentError(
-                f"limits[{name!r}] is too large or too small for double precision: change the unit "
-                "of the column."
-            )
-    if public is None and not limits:
-        raise PublicDataError(
-            f"{function} needs bounds, and never takes them from private rows. Either pass a public "
-            f"sample, public=frame, or declare them without looking at the data: limits={needed}."
-        )
-
-
-def positive(name: str, value: Any) -> float:
-    """A finite number above zero, or an error that names the argument."""
-    size = number(value)
-    if size is None or not 0 < size < math.inf:
-        raise ArgumentError(f"{name} must be a finite number > 0, not {shown(value)}.")
-    if not SMALLEST <= size <= LARGEST:
-        raise ArgumentError(
-            f"{name} = {size:g} is too large or too small for double precision: change the unit of "
-            "the column."
-        )
-    return size

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpstats.arguments import number, numbers, one_of, shown
+from dpstats.arguments import number, numbers, require_one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.score_rounds.estimate import Estimate, matrix_noise_covariance
@@ -99,10 +99,7 @@ def penalised_path(
     lambdas : (k,) array
     coef : (k, d) array
     """
-    if not one_of(penalty, _PENALTIES):
-        raise ArgumentError(
-            f"penalty must be one of {', '.join(_PENALTIES)}, not {shown(penalty)}."
-        )
+    require_one_of("penalty", penalty, _PENALTIES)
     mix = {"ridge": 0.0, "lasso": 1.0}.get(penalty, number(alpha))
     if mix is None or not 0 <= mix <= 1:
         raise ArgumentError(

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arguments import as_int, check_numbers, naming, one_of, shown
+from dpstats.arguments import as_int, check_numbers, choose, naming, require_one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged
 from dpstats.column_search.releases import ColumnSession
@@ -34,7 +34,8 @@ from dpstats.models.eptr_bayes.fit import (
 )
 from dpstats.models.eptr_bayes.releases import ClassSession
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
-from dpstats.propose_test.call import Kind, choose, require_bounds
+from dpstats.propose_test.call import Kind
+from dpstats.public_input import require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import not_used
 
@@ -251,10 +252,7 @@ def _covariance(covariance: str | None, method: str, free: bool) -> str:
     """The kind of covariances of a call; ``free``: the radius is not declared."""
     if covariance is None:
         return CHOSEN if method == "sums" and free else "diagonal"
-    if not one_of(covariance, _COVARIANCES):
-        raise ArgumentError(
-            f"covariance must be one of {', '.join(_COVARIANCES)}, not {shown(covariance)}."
-        )
+    require_one_of("covariance", covariance, _COVARIANCES)
     if covariance in KINDS and method != "sums":
         raise ArgumentError(
             f"covariance='{covariance}' is released with the sums; method='{method}' takes one from "

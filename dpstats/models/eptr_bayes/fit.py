@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.arguments import positive
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design
@@ -36,7 +37,7 @@ from dpstats.models.eptr_bayes.releases import (
 )
 from dpstats.models.eptr_bayes.tails import WINDOW, CutTails
 from dpstats.propose_test.bounds import clipping_bias, decomposition
-from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety, positive
+from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
 from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyLevels, SafetyTest
 from dpstats.public_input import public_rows

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.arguments import check_numbers, check_size, mapping
+from dpstats.arguments import check_numbers, check_size, choose, mapping, positive
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError
@@ -29,7 +29,8 @@ from dpstats.models.eptr_linear.result import EptrLinearModel
 from dpstats.models.eptr_linear.rounds import by_rounds
 from dpstats.models.linear.dp_lm import check_response
 from dpstats.models.linear.page import EPTR_METHODS
-from dpstats.propose_test.call import Kind, choose, positive, require_bounds
+from dpstats.propose_test.call import Kind
+from dpstats.public_input import require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.result import least_squares_of, model_items

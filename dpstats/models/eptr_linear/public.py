@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.arguments import positive
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
@@ -22,9 +23,6 @@ from dpstats.models.eptr_linear.releases import (
 )
 from dpstats.models.linear.dp_lm import check_response
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
-from dpstats.propose_test.call import (
-    positive,
-)
 from dpstats.public_input import declared, public_rows, resolve_public
 from dpstats.score_rounds.estimate import (
     Estimate,

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
-from dpstats.arguments import check_numbers
+from dpstats.arguments import check_numbers, choose
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, warn_at_call
@@ -29,7 +29,8 @@ from dpstats.models.eptr_nw.fit import (
 from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, plan_notes
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
-from dpstats.propose_test.call import Kind, choose, require_bounds
+from dpstats.propose_test.call import Kind
+from dpstats.public_input import require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import not_used
 

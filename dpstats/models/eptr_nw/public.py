@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import naming, numbers
+from dpstats.arguments import naming, numbers, positive
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import (
@@ -39,7 +39,6 @@ from dpstats.models.eptr_nw.estimate import (
 )
 from dpstats.models.eptr_nw.planning import ResidualCut, Window
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
-from dpstats.propose_test.call import positive
 from dpstats.public_input import public_rows
 
 _MOST_NODES = 2000

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_numbers, shown
+from dpstats.arguments import check_numbers, positive, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, suppress_private_errors
@@ -22,7 +22,7 @@ from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, check_answer, numbers_of
 from dpstats.propose_test.bounds import decomposition, noise_radius, unanswered
-from dpstats.propose_test.call import Kind, plan_test, positive
+from dpstats.propose_test.call import Kind, plan_test
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.outcome import NO_REPLY_NOTE, answered
 from dpstats.propose_test.paper import papers_plan

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import as_int, check_switch, numbers, shown
+from dpstats.arguments import as_int, check_switch, numbers, positive, shown
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.mechanism.conditional import WIDENED
 from dpstats.models.eptr_own.releases import level_of
-from dpstats.propose_test.call import positive
 from dpstats.report.format import format_scalar
 
 _MOST_LEVELS = 1000

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arguments import check_numbers, check_switch, shown
+from dpstats.arguments import check_numbers, check_switch, choose, positive, shown
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged
@@ -52,7 +52,6 @@ from dpstats.models.gaussian.page import MEAN_METHODS, MVNORM_METHODS
 from dpstats.models.gaussian.public import PublicPoints, check_gamma, find_points, whiten
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.result import GaussianModel
-from dpstats.propose_test.call import choose, positive
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget

@@ -22,6 +22,7 @@ from dpstats.arguments import (
     listed,
     number,
     one_of,
+    require_one_of,
     shown,
 )
 from dpstats.budget.budget import Budget
@@ -272,11 +273,8 @@ def _check_numbers(formula: Any, points: PublicPoints) -> None:
 
 
 def _check_covariance(covariance: str, regime: str) -> Covariance:
-    kind = next((c for c in COVARIANCES if isinstance(covariance, str) and c == covariance), None)
-    if kind is None:
-        raise ArgumentError(
-            f"covariance must be one of {', '.join(COVARIANCES)}, not {shown(covariance)}."
-        )
+    require_one_of("covariance", covariance, COVARIANCES)
+    kind = next(c for c in COVARIANCES if c == covariance)
     if kind != "full" and regime in ("public", "private"):
         raise ArgumentError(
             f"covariance={kind!r} is for the regime 'likelihood': cells give every component its own."
