@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
+from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import check_numbers, choose
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
@@ -193,10 +194,13 @@ def eptr_nw(
         fit = tested(rows, setting, test, spend.total, noise)
     elif points is not None:
         fit = papers(rows, setting, points, noise)
-    elif method == "adaptive":
-        fit = adaptive(rows, setting, spend.total, noise)
     else:
-        fit = sums(rows, setting, spend.total, noise, find)
+        total = spend.total
+        assert isinstance(total, Privacy)
+        if method == "adaptive":
+            fit = adaptive(rows, setting, total, noise)
+        else:
+            fit = sums(rows, setting, total, noise, find)
     if isinstance(fit.values, SumsCurve) and not setting.exact:
         counted = fit.values.residuals.counted
         planned += not_used(*counted, rows.n, design, public is None, FAR_FROM_PUBLIC)

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpstats.accounting.privacy import ApproximatePrivacy
+from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arguments import in_prose, numbers, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError, warn_at_call
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
+from dpstats.mechanism.release import Release
 from dpstats.models.eptr_nw.bands import Cover, Scale, seen, sharpened
 from dpstats.models.eptr_nw.estimate import constant_centre
 from dpstats.models.eptr_nw.notes import curve_notes, tails_note
@@ -55,17 +58,17 @@ class KernelFit:
     """
 
     values: SumsCurve | NodesCurve
-    releases: tuple[Any, ...]
+    releases: tuple[Release, ...]
     outcome: Outcome
     answers: tuple[Answers, ...] = ()
     setting: CurveSetting | None = None
 
 
 def sums(
-    rows: Any,
+    rows: RowSource,
     setting: CurveSetting,
-    total: Any,
-    noise: Any,
+    total: Privacy,
+    noise: Noise,
     refined: Callable[[float, CutAt], CurveSetting],
 ) -> KernelFit:
     """A histogram of residuals tells where to cut; the curve has what is left.
@@ -181,7 +184,7 @@ def _outcome(values: SumsCurve, setting: CurveSetting, n: int) -> Outcome:
     return Outcome(True, error, diagnostics, notes + tails_note(setting, counts_sd, n))
 
 
-def adaptive(rows: Any, setting: CurveSetting, total: Any, noise: Any) -> KernelFit:
+def adaptive(rows: RowSource, setting: CurveSetting, total: Privacy, noise: Noise) -> KernelFit:
     longest = _longest(setting)
     with KernelSession(rows, replace(setting.plan, longest=longest), total, noise) as session:
         degrees = session.degrees(_COVER)
@@ -295,11 +298,11 @@ def _degrees(setting: CurveSetting, degree: Any, method: str) -> Floats:
 
 
 def tested(
-    rows: Any,
+    rows: RowSource,
     setting: CurveSetting,
     test: tuple[NDArray[np.bool_], Floats, SafetyTest],
-    total: Any,
-    noise: Any,
+    total: Privacy | ApproximatePrivacy,
+    noise: Noise,
 ) -> KernelFit:
     kept, expected, of_nodes = test
     plan = replace(setting.plan, nodes=setting.nodes[kept], longest=_longest(setting))
@@ -316,7 +319,7 @@ def _answered(
     nodes: NodeValues,
     tests: Sequence[SafetyTest],
     passed: bool,
-    releases: tuple[Any, ...],
+    releases: tuple[Release, ...],
     notes: tuple[str, ...],
 ) -> KernelFit:
     diagnostics = (
@@ -357,7 +360,7 @@ def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoi
     return each, tests
 
 
-def papers(rows: Any, setting: CurveSetting, points: PapersPoints, noise: Any) -> KernelFit:
+def papers(rows: RowSource, setting: CurveSetting, points: PapersPoints, noise: Noise) -> KernelFit:
     """Algorithm 5 at every point."""
     each, tests = points
     values, releases, passed = [], [], []
