@@ -35,6 +35,7 @@ from dpstats.frame import (
     declare_design,
     design_extent,
     far_powers_within_limits,
+    joined,
     open_public_rows,
     public_moments,
     refuse_aliases,
@@ -170,13 +171,11 @@ def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
 def public_rows(design: Design, public: Any) -> PublicRows:
     """Public rows as numbers, without those that cannot be used; what is public may be looked at."""
     with naming("the public data"):
-        blocks = list(open_public_rows(design, public).blocks())
-    x = np.concatenate([block.x for block in blocks])
-    y = np.concatenate([block.y for block in blocks])
+        block = joined(list(open_public_rows(design, public).blocks()))
+    x, y = block.x, block.y
     require_sizes(design.terms, np.abs(x).max(axis=0) < LARGEST)
-    zero, one = np.zeros(len(y)), np.ones(len(y))
-    offset = zero if blocks[0].offset is None else np.concatenate([b.offset for b in blocks])
-    weight = one if blocks[0].weight is None else np.concatenate([b.weight for b in blocks])
+    offset = np.zeros(len(y)) if block.offset is None else block.offset
+    weight = np.ones(len(y)) if block.weight is None else block.weight
     used = (x != 0).any(axis=1)
     return PublicRows(x[used], y[used], offset[used], weight[used])
 

@@ -7,9 +7,9 @@ row is encoded by itself: replacing one changes no other row, raises nothing and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
@@ -52,6 +52,16 @@ class Block(Opaque):
     weight: Array | None
     above: Array | None = None
     usable: Mask | None = None
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """The rows of blocks, one below another."""
+
+    def column(name: str) -> Any:
+        parts = [getattr(block, name) for block in blocks]
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return Block(*(column(field.name) for field in fields(Block)))
 
 
 BlockReader = Callable[[], Block]
@@ -183,13 +193,8 @@ class PendingBlock:
         if stop - start == 1:
             return self.encoding.empty_row()
         middle = (start + stop) // 2
-        rows = self._block(start, middle), self._block(middle, stop)
-        parts = [[row.x, row.y, row.offset, row.weight, row.above, row.usable] for row in rows]
-        x, y, *others = (
-            None if column[0] is None else np.concatenate(column)
-            for column in zip(*parts, strict=True)
-        )
-        return Block(np.asfortranarray(x), np.asarray(y), *others)
+        both = joined([self._block(start, middle), self._block(middle, stop)])
+        return replace(both, x=np.asfortranarray(both.x))
 
 
 class Encoding(Protocol):

@@ -16,6 +16,7 @@ from dpstats.errors import PublicDataError
 from dpstats.frame import (
     Block,
     PersonsBlock,
+    joined,
     open_public_rows,
     panel_formula,
     public_persons,
@@ -129,13 +130,7 @@ def plan_feols(
 def _known(design: Any, public: Any, person: str | None) -> Block | PersonsBlock:
     """The public rows as numbers; sorted by person, where persons are named."""
     if person is None:
-        blocks = list(open_public_rows(design, public).blocks())
-
-        def joined(name: str) -> Any:
-            parts = [getattr(block, name) for block in blocks]
-            return None if parts[0] is None else np.concatenate(parts)
-
-        return Block(*(joined(name) for name in ("x", "y", "offset", "weight", "above", "usable")))
+        return joined(list(open_public_rows(design, public).blocks()))
     found = public_persons(design, public, person)
     if found is None:
         raise PublicDataError(
