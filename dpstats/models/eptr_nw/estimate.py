@@ -205,6 +205,109 @@ def least_bandwidth(x: Floats) -> Floats:
     return np.array(found)
 
 
+class _LeftOut:
+    """Public rows, each left out, and how well curves of the others would predict it.
+
+    Attributes
+    ----------
+    own : float
+        Mean square that single rows have of their own, as far as bandwidths have shown.
+    seen : list of float
+        Smallest mean square that each bandwidth left.
+    tried : list of (Smoothing, (m,) array)
+        The best curve of each bandwidth, and what it loses by row.
+    """
+
+    def __init__(
+        self,
+        x: Floats,
+        residual: Floats,
+        n: int,
+        noise: float,
+        doubt: tuple[float, Floats],
+        cut_at: Callable[[float], ResidualCut] | None,
+        given: bool,
+    ) -> None:
+        """``given``: the bandwidths are not to be chosen; for all else see `choose_smoothing`."""
+        self._residual, self._n, self._noise_sd, self._doubt = residual, n, noise, doubt
+        self._cut_at, self._given = cut_at, given
+        self._apart = [(x[:, None, j] - x[None, :, j]) ** 2 for j in range(x.shape[1])]
+        cuts = [float(c) for c in dict.fromkeys(np.quantile(np.abs(residual), _CUTS)) if c > 0]
+        cuts = cuts or [max(float(np.abs(residual).max()), 1e-12)]
+        shares = [max(float((np.abs(residual) < c).mean()), 0.3) for c in cuts]
+        shares[-1] = 1.0
+        self._cuts = [(-cut, cut, share, 0.0) for cut, share in zip(cuts, shares, strict=True)]
+        self._alone = float((residual**2).mean())
+        self.own = self._alone
+        self.seen: list[float] = []
+        self.tried: list[tuple[Smoothing, Floats]] = []
+
+    def begin_again(self) -> None:
+        """Forget what was tried, and keep what it has shown of single rows."""
+        self.own = min([self.own, *self.seen])
+        self.tried.clear()
+
+    def look(self, bandwidth: Floats) -> Smoothing:
+        """The best cut and ridge at these bandwidths."""
+        residual, n, noise = self._residual, self._n, self._noise_sd
+        m = len(residual)
+        exponent = sum(a / h**2 for a, h in zip(self._apart, bandwidth, strict=True))
+        k = np.exp(-0.5 * np.asarray(exponent))
+        np.fill_diagonal(k, 0.0)
+        scale = n / max(m - 1, 1)
+        degree, squares = scale * k.sum(axis=1), scale**2 * (k**2).sum(axis=1)
+        if not self._given and float(np.median(k.sum(axis=1))) < _NEIGHBOURS:
+            largest = self._cuts[-1][1]
+            nothing = Smoothing(bandwidth, largest, 1.0, 2.0, math.inf, self.own)
+            self.tried.append((nothing, residual**2))
+            return nothing
+        mended = float(np.prod(1 / (1 + (bandwidth / self._doubt[1]) ** 2)))
+        best: Smoothing | None = None
+        first = True, math.inf
+        plain = math.inf
+        for low, high, share, bias in self._cuts_for(degree):
+            middle, radius = (low + high) / 2, (high - low) / 2
+            kept_residual = np.clip(residual, low, high)
+            above = scale * (k @ kept_residual)
+            # of single rows, as far as the cut leaves it
+            each = self.own * float((kept_residual**2).mean()) / max(self._alone, 1e-300)
+            for ridge in _RIDGES:
+                weight = degree / (degree**2 + (ridge * noise) ** 2) / share
+                fitted = above * weight
+                left = (residual - fitted) ** 2
+                plain = min(plain, float(left.mean()))
+                spread = each * squares * weight**2
+                gain = _believed(residual**2 - left + _LEAST * spread)
+                if gain < 0:
+                    gain = min(_believed(residual**2 - left + _MOST * spread), 0.0)
+                private = (noise * weight) ** 2 * (radius**2 + (fitted - middle) ** 2)
+                private += (weight * degree * share * bias) ** 2
+                kept = weight * degree * share * mended  # of the public polynomial's error
+                rest = spread * m / n + private + self._doubt[0] * (1 - kept) ** 2
+                error = self._alone - gain + float(rest.mean())
+                light = float(np.median(weight * degree * share)) < _HALF
+                rank = light, error
+                if best is None or rank < first:
+                    first = rank
+                    best = Smoothing(
+                        bandwidth, radius, share, ridge, error, self.own, mended, middle
+                    )
+                    losses = left - _LEAST * spread + rest
+        assert best is not None
+        if not self._given and first[0]:
+            best = replace(best, predicted=math.inf)
+        self.seen.append(plain)
+        self.tried.append((best, losses))
+        return best
+
+    def _cuts_for(self, degree: Floats) -> list[tuple[float, float, float, float]]:
+        """Where residuals may be cut below and above, what share is not, and what may be missing."""
+        if self._cut_at is None:
+            return self._cuts
+        cut = self._cut_at(self._noise_sd / max(float(np.median(degree)), 1.0))
+        return [(cut.middle - cut.radius, cut.middle + cut.radius, cut.slope, cut.bias)]
+
+
 def choose_smoothing(
     x: Floats,
     residual: Floats,
@@ -245,83 +348,21 @@ def choose_smoothing(
     """
     some = np.linspace(0, len(x) - 1, min(len(x), _MOST_ROWS)).astype(int)
     x, residual = x[some], residual[some]
-    m, d = x.shape
+    rows = _LeftOut(x, residual, n, noise, doubt, cut_at, given is not None)
+    if given is not None:
+        rows.look(given)
+        rows.begin_again()
+        return rows.look(given)
     unit = x.std(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
-    apart = [(x[:, None, j] - x[None, :, j]) ** 2 for j in range(d)]
-    cuts = [float(c) for c in dict.fromkeys(np.quantile(np.abs(residual), _CUTS)) if c > 0]
-    cuts = cuts or [max(float(np.abs(residual).max()), 1e-12)]
-    shares = [max(float((np.abs(residual) < c).mean()), 0.3) for c in cuts]
-    shares[-1] = 1.0
-    planned = [(-cut, cut, share, 0.0) for cut, share in zip(cuts, shares, strict=True)]
-    alone = float((residual**2).mean())
-    own = [alone]
-
-    def look(bandwidth: Floats) -> Smoothing:
-        exponent = sum(a / h**2 for a, h in zip(apart, bandwidth, strict=True))
-        k = np.exp(-0.5 * np.asarray(exponent))
-        np.fill_diagonal(k, 0.0)
-        scale = n / max(m - 1, 1)
-        degree, squares = scale * k.sum(axis=1), scale**2 * (k**2).sum(axis=1)
-        if given is None and float(np.median(k.sum(axis=1))) < _NEIGHBOURS:
-            nothing = Smoothing(bandwidth, cuts[-1], 1.0, 2.0, math.inf, own[0])
-            tried.append((nothing, residual**2))
-            return nothing
-        mended = float(np.prod(1 / (1 + (bandwidth / doubt[1]) ** 2)))
-        best: Smoothing | None = None
-        first = True, math.inf
-        plain = math.inf
-        choices = planned
-        if cut_at is not None:
-            cut = cut_at(noise / max(float(np.median(degree)), 1.0))
-            choices = [(cut.middle - cut.radius, cut.middle + cut.radius, cut.slope, cut.bias)]
-        for low, high, share, bias in choices:
-            middle, radius = (low + high) / 2, (high - low) / 2
-            kept_residual = np.clip(residual, low, high)
-            above = scale * (k @ kept_residual)
-            # of single rows, as far as the cut leaves it
-            each = own[0] * float((kept_residual**2).mean()) / max(alone, 1e-300)
-            for ridge in _RIDGES:
-                weight = degree / (degree**2 + (ridge * noise) ** 2) / share
-                fitted = above * weight
-                left = (residual - fitted) ** 2
-                plain = min(plain, float(left.mean()))
-                spread = each * squares * weight**2
-                gain = _believed(residual**2 - left + _LEAST * spread)
-                if gain < 0:
-                    gain = min(_believed(residual**2 - left + _MOST * spread), 0.0)
-                private = (noise * weight) ** 2 * (radius**2 + (fitted - middle) ** 2)
-                private += (weight * degree * share * bias) ** 2
-                kept = weight * degree * share * mended  # of the public polynomial's error
-                rest = spread * m / n + private + doubt[0] * (1 - kept) ** 2
-                error = alone - gain + float(rest.mean())
-                light = float(np.median(weight * degree * share)) < _HALF
-                rank = light, error
-                if best is None or rank < first:
-                    first = rank
-                    best = Smoothing(bandwidth, radius, share, ridge, error, own[0], mended, middle)
-                    losses = left - _LEAST * spread + rest
-        assert best is not None
-        if given is None and first[0]:
-            best = replace(best, predicted=math.inf)
-        seen.append(plain)
-        tried.append((best, losses))
-        return best
-
-    seen: list[float] = []
-    tried: list[tuple[Smoothing, Floats]] = []
-    if given is not None:
-        look(given)
-        own[0] = min(own[0], seen[-1])
-        return look(given)
     least = least_bandwidth(x)
     possible = [h for h in (np.maximum(unit * s, least) for s in _START) if feasible(h)]
     possible = possible or [unit * _START[-1] * 2]
     for h in possible:
-        look(h)
-    own[0] = min([own[0], *seen])
-    tried.clear()
-    best = min((look(h) for h in possible), key=lambda s: s.predicted)
+        rows.look(h)
+    rows.begin_again()
+    best = min((rows.look(h) for h in possible), key=lambda s: s.predicted)
+    d = x.shape[1]
     for _ in range(3 if d > 1 else 1):
         before = best.predicted
         for j in range(d):
@@ -329,11 +370,11 @@ def choose_smoothing(
                 changed = best.bandwidth.copy()
                 changed[j] = max(changed[j] * move, least[j])
                 if feasible(changed):
-                    choice = look(changed)
+                    choice = rows.look(changed)
                     best = min(best, choice, key=lambda s: s.predicted)
         if best.predicted > 0.999 * before:
             break
-    return _widest(tried, best, doubt[0])
+    return _widest(rows.tried, best, doubt[0])
 
 
 def _widest(tried: list[tuple[Smoothing, Floats]], best: Smoothing, doubt: float) -> Smoothing:
