@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -235,22 +235,17 @@ class Solution:
 
 
 def solution(
-    at: Coordinates,
+    rounds: ScoreRounds[Any],
     curvature: Curvature,
     pooled: Pooled,
     step: Step,
     made: Round,
-    cut: Cut,
     *,
     dispersion: float | None,
     widening: float,
-    n: int,
     ridge: float,
     square_floor: float,
-    square_lost: float,
-    rows: float | None = None,
-    within: bool = False,
-    lean: Leaning | None = None,
+    persons: PersonCounts | None,
 ) -> Solution:
     """Estimate and covariances from a pooled solution and from what the last round has released.
 
@@ -263,19 +258,19 @@ def solution(
 
     Parameters
     ----------
-    step : Step
-        That of the last round.
+    curvature : Curvature
+        In coordinates of the whitening; ``pooled`` and ``step`` are where the last scores were cut.
+    step, made : Step, Round
+        Those of the last round.
     dispersion : float or None
         Where the family fixes it.
     widening : float
         Share of what cuts took off the scores that is counted as an error.
-    rows : float, optional
-        How many rows ``n`` persons have, where these are what is summed over; else ``n`` are rows.
-    within : bool
-        Effects of the persons were taken out, and count as coefficients.
-    lean : Leaning or None
-        How scores of the last round were turned; ``pooled`` and ``step`` are in coordinates of these.
+    persons : PersonCounts or None
+        How many rows persons have, where sums have one term for each of these.
     """
+    at, plan, lean = rounds.coordinates, rounds.plans[-1], rounds.lean
+    cut, n, within = plan.cut, rounds.session.n, rounds.session.within
     before = np.linalg.inv(at.turn).T  # from scores of T z to those of z
     turn = at.turn if lean is None else at.turned(lean.turn).turn
     back = np.linalg.inv(turn).T  # and from those that were cut
@@ -283,6 +278,7 @@ def solution(
     whitening = at.whitening
     summary = summary_of(made)
     full = filled_share(summary.empty_share, summary.share_sd)
+    rows = None if persons is None else max(persons.rows, d + 1.0)
     filled = full if rows is None else rows / n  # rows that count for each term of a sum
     penalty = ridge * whitening.back.T @ whitening.back
     if rows is not None:
@@ -310,7 +306,7 @@ def solution(
         )
         each = 1.0 if rows is None else filled  # rows behind a term of the sum of squares
         unsure = 2 * summary.mean_square_sd / each
-        square_range = max(square - unsure, 0.0), square + unsure + square_lost / each
+        square_range = max(square - unsure, 0.0), square + unsure + plan.square_lost / each
     spread = dispersion if dispersion is not None else square
     assert spread is not None
     meat: Floats | None = None

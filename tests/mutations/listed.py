@@ -1544,16 +1544,16 @@ _ALONE = (
     ),
     _alone(
         "cuts follow the many alike and take the others",
-        "dpstats/models/linear/prepare.py",
-        "            rare=self._rare(),\n",
-        "            rare=None,\n",
+        "dpstats/models/linear/rounds.py",
+        "        rare = self._rare()\n",
+        "        rare = None\n",
         f"{_FITTED}::test_ones_among_zeros_are_not_taken_for_outliers",
     ),
     _alone(
         "cuts of a linear fit do not know how long rows are",
-        "dpstats/models/linear/prepare.py",
-        "            longer=self.longer,\n",
-        "            longer=None,\n",
+        "dpstats/models/linear/rounds.py",
+        "            parts.append(loss_of_long_rows(self.ready.longer, residual, some))\n",
+        "",
         "tests/models/test_rare_levels.py::"
         "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_lm of zeros and ones]",
     ),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from scipy import special
@@ -58,7 +57,6 @@ class SolutionRounds(LinearRounds):
     """Rounds of a linear fit, the last of which releases its step instead of a mean score."""
 
     session: StepSession
-    radius: float
     last: LastStep | None = field(default=None, init=False)
 
     def plan(self) -> RoundPlan:
@@ -73,13 +71,14 @@ class SolutionRounds(LinearRounds):
         """The last step, as it is released; of others the step that their score gives."""
         if not plan.last:
             return super().newton(made, plan)
-        session, anchor = self.session, self.anchor - self.carried
+        session, anchor, radius = self.session, self.anchor - self.carried, self.ready.radius
+        assert radius is not None
         n, d, mu = session.n, len(anchor), session.total.mu * math.sqrt(session.left)
         before = self.steps[-1].step
         expected = math.sqrt(d * before.variance + d * plan.cut.unit**2 / n)
-        cuts = StepCuts(plan.cut.length, self.radius, _REACH * expected)
+        cuts = StepCuts(plan.cut.length, radius, _REACH * expected)
         z = -float(special.ndtri(session.granted.slack))
-        share = session.left * eigenvalue_share(z, n / self.radius**2, mu)
+        share = session.left * eigenvalue_share(z, n / radius**2, mu)
         eigenvalue = session.smallest_eigenvalue(share, anchor, cuts)
         step = session.bounded_step(session.left, anchor, cuts, eigenvalue)
         certain = session.lower_bound(eigenvalue, cuts)
@@ -128,13 +127,9 @@ def by_rounds(
 
 
 def _solved(session: StepSession, ready: Prepared) -> EptrFit:
-    assert ready.radius is not None
     limits = replace(ready.plan, least_rounds=2)
-    rounds = replace(ready, plan=limits).rounds(
-        session, 0.0, partial(SolutionRounds, radius=ready.radius)
-    )
-    assert isinstance(rounds, SolutionRounds)
-    fit = solved_by_rounds(rounds, ready, 0.0)
+    rounds = SolutionRounds.of(session, replace(ready, plan=limits), 0.0)
+    fit = solved_by_rounds(rounds)
     last, n = rounds.last, session.n
     assert last is not None
     diagnostics = (

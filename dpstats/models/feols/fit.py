@@ -28,7 +28,7 @@ from dpstats.models.feols.estimate import (
 )
 from dpstats.models.linear.estimate import LinearFit
 from dpstats.models.linear.fit import WIDENING, anchored, reported
-from dpstats.models.linear.prepare import Prepared, planned, prepared
+from dpstats.models.linear.prepare import planned, prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
 from dpstats.report.diagnostics import EMPTY
@@ -149,26 +149,26 @@ def two_stages(
     root = ready.at.root
     x, z = np.asarray(columns.regressors), np.asarray(columns.instruments)
     stages = TwoStages(root[:, x], root[:, z])
-    rounds = ready.rounds(session, 0.0)
+    rounds = LinearRounds.of(session, ready, 0.0)
     rounds.oblique = stages.oblique
     made = rounds.run()
-    estimate, last, spread, moved = _solution(ready, rounds, made, stages, session)
+    estimate, last, spread, moved = _solution(rounds, made, stages)
     summary = summary_of(made)
     parameters = _parameters(session, columns, summary.empty_share, summary.share_sd)
     absorbed = parameters - len(columns.regressors)
-    second = _second_stage(ready, rounds, stages, last, spread, columns, estimate, absorbed)
+    second = _second_stage(rounds, stages, last, spread, columns, estimate, absorbed)
     shown = len(columns.shown)
     estimate = without_effects(estimate, range(shown), range(shown, len(x)))
     if not ready.curvature.resolved:
         estimate = without_errors(estimate)
     terms = [moments.terms[j] for j in columns.shown]
     cuts = terms, moved.of(lambda values: values[:shown])
-    fit = reported(ready, rounds, made, estimate, None, cuts, 0.0)
+    fit = reported(rounds, made, estimate, None, cuts)
     return PanelFit(fit, second, parameters)
 
 
 def _solution(
-    ready: Prepared, rounds: LinearRounds, made: Round, stages: TwoStages, session: ScoreSession
+    rounds: LinearRounds, made: Round, stages: TwoStages
 ) -> tuple[Estimate, FinalScore, float, Moved]:
     """Coefficients of the regressors with both covariances, and what is known of u e at them.
 
@@ -177,7 +177,7 @@ def _solution(
     """
     assert made.score is not None
     cut, step, pooled = rounds.plans[-1].cut, rounds.steps[-1].step, rounds.pooled()
-    counts, summary = ready.persons, summary_of(made)
+    session, counts, summary = rounds.session, rounds.ready.persons, summary_of(made)
     n, (d, k) = session.n, stages.x.shape
     full = filled_share(summary.empty_share, summary.share_sd)
     filled = full if counts is None else max(counts.rows, k + 1.0) / n
@@ -248,7 +248,6 @@ def _residual_variance(
 
 
 def _second_stage(
-    ready: Prepared,
     rounds: LinearRounds,
     stages: TwoStages,
     last: FinalScore,
@@ -257,7 +256,8 @@ def _second_stage(
     estimate: Estimate,
     absorbed: float,
 ) -> SecondStage:
-    root, sd, terms = ready.at.root, rounds.curvature.used_sd, ready.design.terms
+    ready, sd = rounds.ready, rounds.curvature.used_sd
+    root, terms = ready.at.root, ready.design.terms
     exogenous = [j for j in columns.regressors if j not in columns.endogenous]
     w, extra = root[:, exogenous], root[:, list(columns.excluded)]
     each = estimate.n / rounds.session.n  # rows behind a term of the sums

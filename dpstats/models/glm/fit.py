@@ -236,20 +236,16 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
     pooled = replace(pool_steps(used), left=(way,), left_sd=0.0, excess=lost, most=lost)
     widening = 0.0 if rounds.bounded else _WIDENING
     solved = solution(
-        rounds.coordinates,
+        rounds,
         curvature,
         pooled,
         used[-1],
         made,
-        cut,
         dispersion=None if family.dispersed else 1.0,
         widening=widening,
-        n=n,
         ridge=ridge,
         square_floor=1e-3 * summary.mean_square_sd,
-        square_lost=0.0,
-        rows=None if rounds.persons is None else max(rounds.persons.rows, len(terms) + 1.0),
-        lean=lean,
+        persons=rounds.persons,
     )
     estimate, pearson = solved.estimate, solved.square
     spread = (estimate.dispersion or 1.0) / n

@@ -26,7 +26,6 @@ from dpstats.models.linear.estimate import (
 )
 from dpstats.models.linear.papers import pmt, ssp
 from dpstats.models.linear.prepare import (
-    Prepared,
     has_rare_marks,
     lengths_by_public,
     planned,
@@ -181,7 +180,7 @@ def anchored_if_near(
     unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):
         return None
-    return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
+    return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 
 def anchored(
@@ -206,31 +205,25 @@ def anchored(
        lean it is the last one alone.
     """
     ready = prepared(session, moments, seen, planned(session, moments, errors))
-    return solved_by_rounds(ready.rounds(session, ridge), ready, ridge)
+    return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 
-def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> LinearFit:
+def solved_by_rounds(rounds: LinearRounds) -> LinearFit:
     """The rounds of a fit, and what they come to."""
-    session = rounds.session
+    ready, ridge = rounds.ready, rounds.ridge
     made = rounds.run()
-    cut, terms = rounds.plans[-1].cut, ready.design.terms
-    counts, d = ready.persons, len(terms)
+    design, terms = ready.design, ready.design.terms
     solved = solution(
-        rounds.coordinates,
+        rounds,
         ready.curvature,
         rounds.pooled(),
         rounds.steps[-1].step,
         made,
-        cut,
         dispersion=None,
         widening=WIDENING,
-        n=session.n,
         ridge=ridge,
-        square_floor=0.1 * cut.unit**2,
-        square_lost=rounds.plans[-1].square_lost,
-        rows=None if counts is None else max(counts.rows, d + 1.0),
-        within=session.within,
-        lean=rounds.lean,
+        square_floor=0.1 * rounds.plans[-1].cut.unit ** 2,
+        persons=ready.persons,
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
     lost = not (ready.enough and rounds.settled())
@@ -242,15 +235,14 @@ def solved_by_rounds(rounds: LinearRounds, ready: Prepared, ridge: float) -> Lin
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
         estimate = without_hidden(
-            estimate, ready.at.whitening.back, ready.curvature, of_levels(ready.design)
+            estimate, ready.at.whitening.back, ready.curvature, of_levels(design)
         )
     given = solved.moved.of(lambda values: where_given(values, estimate))
-    system = solved.system
-    fit = reported(ready, rounds, made, estimate, system, (terms, given), ridge, solved.leaning)
+    fit = reported(rounds, made, estimate, solved.system, (terms, given), solved.leaning)
     if not lost:
         return fit
-    design, alone = ready.design, not ready.arrived
-    unused = unused_note(summary_of(made), design, session.persons, alone=alone)
+    alone, persons = not ready.arrived, rounds.session.persons
+    unused = unused_note(summary_of(made), design, persons, alone=alone)
     why = LOST_FROM_PUBLIC if ready.arrived else LOST if ready.enough else TOO_LITTLE
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
 
@@ -285,31 +277,30 @@ def alone(
         limited=design.limited,
     ) as session:
         ready = prepared_alone(session, design, look, shift, task.errors)
-        return solved_by_rounds(ready.rounds(session, task.ridge), ready, task.ridge), session
+        return solved_by_rounds(LinearRounds.of(session, ready, task.ridge)), session
 
 
 def reported(
-    ready: Prepared,
     rounds: LinearRounds,
     made: Round,
     estimate: Estimate,
     system: ReleasedSystem | None,
     cuts: tuple[Sequence[str], Moved],
-    ridge: float,
     leaning: Floats | None = None,
 ) -> LinearFit:
     """The fit with its diagnostics and notes.
 
     ``cuts``: terms, and what cuts may have moved them; ``leaning``: see `Solution`.
     """
-    terms, moved = cuts
+    (terms, moved), ready, session, ridge = cuts, rounds.ready, rounds.session, rounds.ridge
+    design, n, persons = ready.design, session.n, session.persons
     summary, curvature = summary_of(made), ready.curvature
     diagnostics = (
         *row_diagnostics(
             (summary.cut_share, summary.share_sd),
             (summary.empty_share, summary.share_sd),
             "share whose score was cut in the last round",
-            persons=rounds.session.persons,
+            persons=persons,
             outside=summary.outside,
         ),
         *rows_line(ready.persons),
@@ -318,26 +309,24 @@ def reported(
         *ready.lines[2:],
         *allowance_line(terms, moved.expected, WIDENING),
         *leaning_line(terms, leaning, estimate),
-        *unseen_line(rounds.noise_sd, rounds.session.persons),
+        *unseen_line(rounds.noise_sd, persons),
     )
     unknown = np.isnan(np.diag(estimate.sampling))
     if ready.arrived:
-        session = rounds.session
-        columns = len(ready.design.terms)
-        notes = few_rows_note(session.n, columns, session.total.mu, session.persons)
+        notes = few_rows_note(n, len(design.terms), session.total.mu, persons)
         if unknown.any() and not unknown.all():
             notes += hidden_note(terms, unknown, None) + ridge_note(ridge)
         else:
             notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
         notes += coordinates_note(ready.lines[1].value if curvature.resolved else None)
     else:
-        notes = hidden_note(ready.design.terms, unknown, ready.nothing)
+        notes = hidden_note(design.terms, unknown, ready.nothing)
         notes += ridge_note(ridge)
-    notes += unused_note(summary, ready.design, rounds.session.persons, not ready.arrived)
-    notes += outside_note(ready.design, summary.outside, summary.share_sd)
+    notes += unused_note(summary, design, persons, not ready.arrived)
+    notes += outside_note(design, summary.outside, summary.share_sd)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
-        formula, n = ready.design.formula, rounds.session.n
+        formula = design.formula
         seen = not out_of_sight(rounds.noise_sd, n)
         tail = tail_note(terms, moved, summary.cut_share, _NOTED, formula, in_sight=seen)
         cautions = tail or unseen_note(rounds.noise_sd, n, formula)

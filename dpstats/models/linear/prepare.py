@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,11 +12,10 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.models.linear.estimate import condition_lines, explained
 from dpstats.models.linear.planning import AGAIN, LinearPlan, plan_alone, plan_linear
-from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.cuts import cut_of_moments, gaussian_lengths, loss_of
+from dpstats.score_rounds.cuts import cut_of_moments
 from dpstats.score_rounds.first_look import FirstLook, suffices
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
@@ -95,63 +93,13 @@ class Prepared:
         """Columns in which hardly any row differs."""
         return None if self.look is None else self.look.rows.nothing
 
-    def _turned_curvature(self) -> Curvature:
-        """The second moments where rounds compute: the identity, where rows were turned by them."""
-        turn, seen = self.at.turn, self.curvature
-        if not self.arrived:
-            return seen
-        return Curvature(
-            turn.T @ seen.released @ turn,
-            seen.released_sd,
-            np.eye(len(turn)),
-            seen.used_sd * float(np.linalg.norm(turn, 2)) ** 2,
-            1.0,
-        )
-
-    def rounds(
-        self,
-        session: ScoreSession,
-        ridge: float,
-        made_by: Callable[..., LinearRounds] | None = None,
-    ) -> LinearRounds:
-        """The rounds, still to be made; ``made_by`` another maker of them."""
-        at, n = self.at, session.n
-        carried = at.root @ self.shift
-        each = rows_of_each(self.persons, n)
-        return (made_by or LinearRounds)(
-            session=session,
-            coordinates=at,
-            anchor=carried,
-            carried=carried,
-            curvature=self._turned_curvature(),
-            penalty=each * ridge * at.back.T @ at.back,
-            limits=self.plan,
-            expected=self.expected,
-            rows=max(each, 1.0),
-            arrived=self.arrived,
-            weighed=not self.arrived,
-            hidden=self._some_hidden(),
-            lost=0.0 if self.look is None else self.look.rows.lost,
-            rare=self._rare(),
-            longer=self.longer,
-        )
-
-    def _some_hidden(self) -> bool:
+    @property
+    def some_hidden(self) -> bool:
         """Whether there are directions that were not seen; absent columns are none."""
         if self.hidden is None:
             return False
         hidden = self.hidden if self.nothing is None else self.hidden & ~self.nothing
         return bool(hidden.any())
-
-    def _rare(self) -> Callable[[Floats], Floats] | None:
-        """What a cut takes off the mean score where few responses differ, by about their scale.
-
-        A cut that followed the scores of the many alike would take nearly all that the others say.
-        """
-        if self.look is None or not self.look.others or self.expected is None:
-            return None
-        d = len(self.curvature.used)
-        return loss_of(self.look.others, self.expected / math.sqrt(d) * gaussian_lengths(d))
 
 
 def planned(session: ScoreSession, moments: PublicMoments, errors: str) -> LinearPlan:

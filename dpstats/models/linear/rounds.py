@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
-from dpstats.models.linear.planning import LinearPlan
+from dpstats.models.linear.prepare import Prepared
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.score_rounds.cuts import (
@@ -18,6 +20,8 @@ from dpstats.score_rounds.cuts import (
     Seen,
     cut_for_intervals,
     cut_of_squares,
+    gaussian_lengths,
+    loss_of,
     loss_of_long_rows,
     most_of,
 )
@@ -29,11 +33,12 @@ from dpstats.score_rounds.estimate import (
     pool_weighed,
 )
 from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
-from dpstats.score_rounds.releases import Round, Shares, Windows
+from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Windows
 from dpstats.score_rounds.rounds import (
     RoundPlan,
     ScoreRounds,
     quartered,
+    rows_of_each,
     window_about,
 )
 from dpstats.score_rounds.tails import WHOLE, Tail, most_excess, tail_of
@@ -63,26 +68,53 @@ class LinearRounds(ScoreRounds[LinearStep]):
     """Rounds of a linear fit: its curvature is known before them.
 
     ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
-    ``rare``: what cuts take off the scores of few responses that differ. ``longer``: how many rows are
-    longer than a length.
     """
 
-    curvature: Curvature
-    penalty: Floats
-    limits: LinearPlan
-    expected: float | None
-    longer: Tail
-    rows: float = 1.0  # of a person
-    arrived: bool = True
-    weighed: bool = False
-    hidden: bool = False
-    lost: float = 0.0
+    ready: Prepared
+    ridge: float
     measured: bool = True
     noise_sd: float = 0.0
     before: float | None = None
     oblique: Floats | None = None
-    rare: Callable[[Floats], Floats] | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
+
+    @classmethod
+    def of(cls, session: ScoreSession, ready: Prepared, ridge: float) -> Self:
+        """The rounds, still to be made."""
+        at, carried = ready.at, ready.at.root @ ready.shift
+        return cls(
+            session=session,
+            coordinates=at,
+            anchor=carried,
+            carried=carried,
+            ready=ready,
+            ridge=ridge,
+        )
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """The second moments where rounds compute: the identity, where rows were turned by them."""
+        turn, seen = self.ready.at.turn, self.ready.curvature
+        if not self.ready.arrived:
+            return seen
+        return Curvature(
+            turn.T @ seen.released @ turn,
+            seen.released_sd,
+            np.eye(len(turn)),
+            seen.used_sd * float(np.linalg.norm(turn, 2)) ** 2,
+            1.0,
+        )
+
+    @cached_property
+    def penalty(self) -> Floats:
+        """That of a ridge."""
+        back = self.ready.at.back
+        return np.asarray(self._each * self.ridge * back.T @ back)
+
+    @cached_property
+    def _each(self) -> float:
+        """Rows behind a term of a sum."""
+        return rows_of_each(self.ready.persons, self.session.n)
 
     def pooled(self) -> Pooled:
         """The average of the rounds that began near the fit.
@@ -90,10 +122,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         Or the last one, if scores lean and it cut them clearly farther out than the others did.
         """
         used, apart = self._near_steps(), self._late_lean() is not None
-        if not self.weighed and not apart:
+        if self.ready.arrived and not apart:
             return pool_steps(used)
         curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
-        return pool_weighed(used, curvature.used, self.lost, apart=apart)
+        return pool_weighed(used, curvature.used, self._lost, apart=apart)
 
     def _late_lean(self) -> Leaning | None:
         """Where scores lean, if the last round cut them clearly farther out than the others did."""
@@ -134,9 +166,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         rows that weighed less before, or goes where scores lean, as far scores count there only in it.
         """
         made = zip(self._alike(), self.plans, strict=True)
-        used = [step for step, how in made if self.arrived or how.pooled]
+        used = [step for step, how in made if self.ready.arrived or how.pooled]
         if len(used) < 2:
-            return self.arrived
+            return self.ready.arrived
         last, d = used[-1], len(used[-1].move)
         noise = last.noise_length**2 + used[-2].noise_length ** 2
         move, lean = last.move, self._late_lean()
@@ -144,7 +176,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             move = move - float(move @ lean.direction) * lean.direction
         square = float(move @ move)
         if (
-            self.lost > _EXPLAINED
+            self._lost > _EXPLAINED
             or square < noise * 2 * float(special.gammaincinv(d / 2, 0.999)) / d
         ):
             return True
@@ -169,21 +201,21 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     def plan(self) -> RoundPlan:
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
-        limits, made = self.limits, len(self.steps)
-        guess = self.before or self.expected
+        limits, made = self.ready.plan, len(self.steps)
+        guess = self.before or self.ready.expected
         window = window_about(guess)
         windows: Windows = None, window
         fine = None if made == 0 else quartered(guess, window)
         share = limits.scale if made == 0 else limits.later_scale
         whole = sum(plan.pooled for plan in self.plans) >= limits.middle
-        if whole and limits.middle and not self.hidden:
+        if whole and limits.middle and not self.ready.some_hidden:
             self.session.weigh(None)
             share = limits.last_scale
         histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
         quantile = histogram.quantile(0.9)
         self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
         scale = quantile or guess or histogram.peak()
-        near = _near(scale, self.before, self.expected if self.arrived else None)
+        near = _near(scale, self.before, self.ready.expected if self.ready.arrived else None)
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
@@ -212,9 +244,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if last:
             squares = tail_of(histogram, scale, n, 2)
             square = cut_of_squares(squares, d, n, mu * math.sqrt(shares.squares))
-            square *= math.sqrt(self.rows)
-            own = square / math.sqrt(self.rows)  # as scores of that length are cut
-            lost = self.rows * most_excess(squares, n, own * math.sqrt(d)) / d
+            rows = max(self._each, 1.0)
+            square *= math.sqrt(rows)
+            own = square / math.sqrt(rows)  # as scores of that length are cut
+            lost = rows * most_excess(squares, n, own * math.sqrt(d)) / d
         return RoundPlan(shares, cut, None, square, lost, last, near or last, lean)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
@@ -234,12 +267,29 @@ class LinearRounds(ScoreRounds[LinearStep]):
         Of few responses that differ; and of long rows, unless these weigh less, so that their scores are
         short, or counts are whole numbers, which show all there is.
         """
-        parts = [] if self.rare is None else [self.rare]
+        rare = self._rare()
+        parts = [] if rare is None else [rare]
         if self.session.leverage is None and histogram.noise_sd >= WHOLE:
             residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
             some = min(tail.rows / histogram.rows(self.session.n), 1.0)
-            parts.append(loss_of_long_rows(self.longer, residual, some))
+            parts.append(loss_of_long_rows(self.ready.longer, residual, some))
         return most_of(*parts) if parts else None
+
+    @property
+    def _lost(self) -> float:
+        """Share of the information that a first look has cut off long rows."""
+        return 0.0 if self.ready.look is None else self.ready.look.rows.lost
+
+    def _rare(self) -> Callable[[Floats], Floats] | None:
+        """What a cut takes off the mean score where few responses differ, by about their scale.
+
+        A cut that followed the scores of the many alike would take nearly all that the others say.
+        """
+        look, expected = self.ready.look, self.ready.expected
+        if look is None or not look.others or expected is None:
+            return None
+        d = len(self.anchor)
+        return loss_of(look.others, expected / math.sqrt(d) * gaussian_lengths(d))
 
     def _is_last(self, scale: float) -> bool:
         """Whether this round is the last: from the plan and released scales only.
@@ -247,7 +297,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         The first may be it when the plan allows and the residuals are as small as the public ones, so
         that the public anchor is as good as it looked.
         """
-        limits, made = self.limits, len(self.steps)
+        limits, made = self.ready.plan, len(self.steps)
         cost = limits.near + limits.later_scale
         if made + 1 >= limits.most_rounds or self.session.left - cost < limits.keep:
             return True
@@ -256,7 +306,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if sum(plan.pooled for plan in self.plans) < limits.middle:
             return False
         if self.before is None:
-            return _near(scale, None, self.expected)
+            return _near(scale, None, self.ready.expected)
         return scale > limits.fall * self.before and not self._still_moving()
 
     def _still_moving(self) -> bool:
