@@ -221,6 +221,54 @@ def loss_of_long_rows(
     return lost
 
 
+def loss_of_few(square: float) -> Callable[[Floats], Floats]:
+    """What cuts take off the mean score at most of rows that add so much to the mean square.
+
+    A share q of all rows, with scores A = sqrt(square/q) long, lose q (A - c): most of all
+    square/(4 c), at sqrt(q) = sqrt(square)/(2 c).
+
+    Examples
+    --------
+    >>> loss_of_few(4.0)(np.array([0.0, 1.0, 10.0]))
+    array([2. , 1. , 0.1])
+    """
+    length = math.sqrt(square)
+
+    def lost(c: Floats) -> Floats:
+        return np.where(
+            2 * c < length, length - c, square / 4 / np.maximum(c, max(length, 1e-300) / 2)
+        )
+
+    return lost
+
+
+def loss_of_marks(shares: Floats, d: int) -> Callable[[Floats], Floats]:
+    """What cuts take off the mean score along one mark at most, where responses are zeros and ones.
+
+    A mark that a share p of the rows has makes these L = sqrt(1/p + d - 1) long. If a share q of their
+    responses are ones, their scores are L (1 - q) or L q long, and point opposite ways: a cut at c
+    shortens those of the rarer outcome and leaves the others. It takes off q (L (1 - q) - c) for q below
+    c/L, less (1 - q) (L q - c) beyond it; most of all (L - c)^2/(4 L), at q = (L - c)/(2 L), or for
+    c < L/3 the c (1 - 2 c/L) of q = c/L. Of that 1/(L sqrt(p)) lies along the mark.
+
+    Examples
+    --------
+    >>> loss_of_marks(np.array([0.5, 0.01]), d=1)(np.array([0.0, 2.0, 6.0, 10.0]))
+    array([0.   , 0.012, 0.004, 0.   ])
+    """
+    rows = np.sqrt(1 / shares + d - 1)
+    along = np.sqrt(shares) / rows
+
+    def lost(length: Floats) -> Floats:
+        c = length[:, None]
+        most = np.where(
+            c > rows / 3, np.maximum(rows - c, 0.0) ** 2 / (4 * rows), c * (1 - 2 * c / rows)
+        )
+        return np.asarray((most * along).max(axis=1, initial=0.0))
+
+    return lost
+
+
 def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
     """Bound for residuals whose squares are summed, from the tail of scores, sqrt(d) times as long.
 

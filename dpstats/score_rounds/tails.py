@@ -414,10 +414,8 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
     alone = _Parts.of(counts, body, body + misfit)
     some = _possible(log_weight, alone, near)
     # outliers change what is expected of the bins beyond `_APART` only
-    expected = body[some, None, near:] + outliers[:, near:]
-    farther = _Parts.of(
-        counts[near:], expected, expected + misfit[some, None, near:] + outliers[:, near:] ** 2
-    )
+    least, more = body[some, None, near:], outliers[:, near:]
+    farther = _Parts.with_more(counts[near:], least, least + misfit[some, None, near:], more)
     likely = log_weight[some] + alone.log_density[some, None, :near].sum(axis=-1)
     likely += farther.log_density.sum(axis=-1)
     weight = np.zeros_like(log_weight)
@@ -447,6 +445,20 @@ class _Parts:
         share = away / variance
         highest = -np.log(variance) / 2
         return cls(share, highest - away * share / 2, highest)
+
+    @classmethod
+    def with_more(cls, counts: Floats, least: Floats, variance: Floats, more: Floats) -> _Parts:
+        """With about as many ``more`` rows than the least, or any number down to none.
+
+        That there may be many outliers is no excuse for a body that foresees more than is counted.
+        """
+        wide = variance + more + more**2
+        away, lacking = counts - least - more, np.minimum(counts - least, 0.0)
+        share, of_least = away / wide, lacking / variance
+        excused = lacking * of_least > away * share
+        highest = -np.log(wide) / 2
+        log_density = highest - np.where(excused, lacking * of_least, away * share) / 2
+        return cls(np.where(excused, of_least, share), log_density, highest)
 
 
 def _possible(log_weight: Floats, alone: _Parts, near: int) -> NDArray[np.bool_]:

@@ -23,14 +23,19 @@ def _logit(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return rows.assign(y=1.0 * (rng.random(n) < chance))
 
 
-def _line(rng: np.random.Generator, n: int) -> pd.DataFrame:
-    rows = pd.DataFrame({"x": rng.normal(size=n), "t": 1.0 * (rng.random(n) < 0.03)})
+def _line(rng: np.random.Generator, n: int, share: float = 0.03) -> pd.DataFrame:
+    rows = pd.DataFrame({"x": rng.normal(size=n), "t": 1.0 * (rng.random(n) < share)})
     return rows.assign(y=1.0 * (rng.random(n) < 0.5 + 0.02 * rows.x + 0.3 * rows.t))
+
+
+def _rare(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    return _line(rng, n, 0.01)
 
 
 _CASES: dict[str, tuple[Callable[..., Any], Callable[..., pd.DataFrame], int, float]] = {
     "dp_glm, alone": (dp_glm, _logit, 0, 1.0),
     "dp_lm of zeros and ones": (dp_lm, _line, 300, 0.3),
+    "dp_lm of a rarer level": (dp_lm, _rare, 300, 0.3),
 }
 
 
@@ -50,6 +55,35 @@ def test_the_effect_of_a_rare_level_is_not_exaggerated(case: str) -> None:
     known = np.array(away)[np.isfinite(away)]
     assert len(known) > _SEEDS / 2
     assert abs(known.mean()) < 5 / math.sqrt(len(known))
+
+
+def test_cuts_know_of_long_rows_where_no_public_row_tells_of_responses() -> None:
+    """The same level with responses of 0 and 2: its effect is exaggerated by 1.7 errors.
+
+    By 3.6 where cuts do not know how long rows are. Means of 16 vary by a quarter of an error, or 0.6.
+    """
+    away = []
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        rows, public = (_line(rng, n).eval("y = 2 * y") for n in (5000, 300))
+        found = dp_lm("y ~ x + t", rows, public, mu=0.3, seed=seed)
+        away.append((found.coef()["t"] - 0.6) / found.se()["t"])
+    assert np.nanmean(away) < 2.6
+
+
+def test_few_rows_that_have_a_response_are_not_cut_away() -> None:
+    """One row of a hundred has a count: fits were zero, with errors of zero, in a third to a half of the
+    cases, and had no errors in others. A false alarm is an error of a fifth of the sandwich's."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows, public = (
+            pd.DataFrame({"t": 1.0 * (rng.random(n) < 0.5)}).assign(
+                y=(rng.random(n) < 0.01) * rng.integers(1, 5, n)
+            )
+            for n in (5000, 1000)
+        )
+        found = dp_lm("y ~ t", rows, public, mu=1, seed=seed)
+        assert not found.se()["t"] < 0.2 * 2 * rows.y.std() / math.sqrt(5000)
 
 
 @pytest.mark.parametrize("family", ["linear", "poisson"])

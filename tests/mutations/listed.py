@@ -1555,7 +1555,30 @@ _ALONE = (
         "            parts.append(loss_of_long_rows(self.ready.longer, residual, some))\n",
         "",
         "tests/models/test_rare_levels.py::"
-        "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_lm of zeros and ones]",
+        "test_cuts_know_of_long_rows_where_no_public_row_tells_of_responses",
+    ),
+    _alone(
+        "cuts of zeros and ones do not know of rare marks",
+        "dpstats/models/linear/rounds.py",
+        "            parts.append(lambda length: _ONE_WAY * of_marks(length))\n",
+        "            assert of_marks is not None\n",
+        "tests/models/test_rare_levels.py::"
+        "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_lm of a rarer level]",
+    ),
+    _alone(
+        "cuts do not know that few rows make the mean square of public residuals",
+        "dpstats/models/linear/rounds.py",
+        "            if square > 0:\n",
+        "            if square > np.inf:\n",
+        "tests/models/test_rare_levels.py::test_few_rows_that_have_a_response_are_not_cut_away",
+    ),
+    _alone(
+        "many outliers excuse a body that foresees more than is counted",
+        "dpstats/score_rounds/tails.py",
+        "        excused = lacking * of_least > away * share\n",
+        "        excused = lacking * of_least > np.inf\n",
+        "tests/score_rounds/test_tails.py::"
+        "test_many_outliers_excuse_no_body_that_foresees_more_than_is_counted",
     ),
     _alone(
         "cuts of ones and zeros do not know how long rows are",

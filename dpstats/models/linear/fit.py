@@ -26,11 +26,11 @@ from dpstats.models.linear.estimate import (
 )
 from dpstats.models.linear.papers import pmt, ssp
 from dpstats.models.linear.prepare import (
-    has_rare_marks,
     lengths_by_public,
     planned,
     prepared,
     prepared_alone,
+    shares_of_ones,
 )
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rounds import LinearRounds
@@ -81,6 +81,8 @@ from dpstats.score_rounds.rows import LeastSquares
 _NOTED = 16.0
 """Standard errors that what was cut hardly exceeds, from which a note is printed: a tenth of it moves a
 coefficient, in real tables. From 10 to 16 fewer sound fits have a note, and few others lack one."""
+_RARE = 0.2
+"""Share of ones, below which a mark may be rarer in private rows by chance."""
 LOST = (
     "The fit did not converge: its last step was longer than noise and sampling explain. The "
     "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
@@ -176,7 +178,7 @@ def anchored_if_near(
         return None
     ready = prepared(session, moments, seen, plan, first)
     n, mu = session.n, session.total.mu
-    few = has_rare_marks(moments)
+    few = bool((shares_of_ones(moments) < _RARE).any())
     unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):
         return None

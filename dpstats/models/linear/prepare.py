@@ -28,8 +28,6 @@ from dpstats.score_rounds.whitening import (
     whitened_moments,
 )
 
-_RARE = 0.2
-"""Share of ones, below which a mark may be rarer in private rows by chance."""
 _SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
 steps are too long by as much, and beyond a half they lead nowhere."""
@@ -55,6 +53,8 @@ class Prepared:
     persons : PersonCounts or None
     lines : tuple of Diagnostic
         What is said of the moments and of the plan.
+    marks : array or None
+        Shares of public rows that have ones in a column of zeros and ones, where responses are that too.
     radius : float or None
         Length to which rows were cut for these moments.
     look : FirstLook or None
@@ -70,6 +70,7 @@ class Prepared:
     longer: Tail
     persons: PersonCounts | None
     lines: tuple[Diagnostic, ...]
+    marks: Floats | None = None
     radius: float | None = None
     look: FirstLook | None = None
 
@@ -124,13 +125,24 @@ def lengths_by_public(
     return None if away and suffices(n, mu, d) else lengths
 
 
-def has_rare_marks(moments: PublicMoments) -> bool:
-    """Whether a column of zeros and ones has few ones, as moments beside a constant tell."""
+def shares_of_ones(moments: PublicMoments) -> Floats:
+    """Those of the columns of zeros and ones, as moments beside a constant tell."""
     constant, square = moments.design.constant, np.diag(moments.gram)
     if constant is None:
-        return False
+        return np.empty(0)
     mean = moments.gram[constant]
-    return bool(((np.abs(square - mean) < 1e-9 * square) & (mean < _RARE * square[constant])).any())
+    marks = (mean > 0) & (np.abs(square - mean) < 1e-9 * square)
+    return np.asarray(mean[marks] / square[constant])
+
+
+def _marks(moments: PublicMoments) -> Floats | None:
+    """Shares of ones, where responses are zeros and ones too."""
+    constant, square = moments.design.constant, moments.yy
+    if constant is None or moments.cross is None or not square:
+        return None
+    return (
+        shares_of_ones(moments) if abs(square - moments.cross[constant]) < 1e-9 * square else None
+    )
 
 
 def prepared(
@@ -170,7 +182,8 @@ def prepared(
         seen = replace(seen, whitening=Whitening.of(back), shift=shift)
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
     how = moments.design, seen.shift, at, curvature, plan, expected, longer, persons, lines
-    return Prepared(*how, radius=radius)
+    marks = None if session.by_person else _marks(moments)
+    return Prepared(*how, marks=marks, radius=radius)
 
 
 def prepared_alone(

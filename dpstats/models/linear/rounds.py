@@ -22,7 +22,9 @@ from dpstats.score_rounds.cuts import (
     cut_of_squares,
     gaussian_lengths,
     loss_of,
+    loss_of_few,
     loss_of_long_rows,
+    loss_of_marks,
     most_of,
 )
 from dpstats.score_rounds.estimate import (
@@ -45,6 +47,10 @@ from dpstats.score_rounds.tails import WHOLE, Tail, most_excess, tail_of
 
 _CARE, _FAR_CARE = 0.3, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
+_ONE_WAY = 3.0
+"""Times as much of what is cut is weighed, and counts in errors, where it may all point one way."""
+_SHORT = 4.0
+"""Times the residuals of most rows that the mean square may be before a few rows are what makes it."""
 _NOISELESS, _STILL = 0.03, 1e-4
 """Noise, and steps, that are next to nothing, as a share of an error of sampling."""
 _SLIGHT = 0.25
@@ -145,6 +151,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
             if how.pooled:
                 seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
                 excess, most = seen.lost(how.cut)
+                for loss in self._public_losses(own):
+                    lost = float(loss(np.array([how.cut.length]))[0]) / how.cut.slope
+                    excess, most = max(excess, lost), max(most, lost)
                 steps.append(replace(step, excess=excess, most=most))
         return steps
 
@@ -268,12 +277,33 @@ class LinearRounds(ScoreRounds[LinearStep]):
         short, or counts are whole numbers, which show all there is.
         """
         rare = self._rare()
-        parts = [] if rare is None else [rare]
+        parts = [*self._public_losses(Seen(histogram, tail, self.session.n))]
+        if rare is not None:
+            parts.append(rare)
         if self.session.leverage is None and histogram.noise_sd >= WHOLE:
             residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
             some = min(tail.rows / histogram.rows(self.session.n), 1.0)
             parts.append(loss_of_long_rows(self.ready.longer, residual, some))
         return most_of(*parts) if parts else None
+
+    def _public_losses(self, seen: Seen) -> list[Callable[[Floats], Floats]]:
+        """What cuts may take off scores that public rows know of, and noisy counts may not show.
+
+        Of rare marks, where responses are zeros and ones: all of it may point one way. And of the few
+        rows that make the mean square of public residuals, where most are far shorter.
+        """
+        ready, parts = self.ready, []
+        if not ready.arrived or seen.histogram.noise_sd < WHOLE:
+            return []
+        if ready.marks is not None:
+            of_marks = loss_of_marks(ready.marks, len(self.anchor))
+            parts.append(lambda length: _ONE_WAY * of_marks(length))
+        if ready.expected is not None:
+            body = _SHORT * seen.tail.quantile / PRODUCT_QUANTILE
+            square = ready.expected**2 - body**2
+            if square > 0:
+                parts.append(loss_of_few(square))
+        return parts
 
     @property
     def _lost(self) -> float:
