@@ -5,7 +5,7 @@ All of it is computed from public and released numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +27,10 @@ CUT_DOUBT = 0.5
 """Share of what may have been cut that counts as an error."""
 _ONE_SIDED = 0.8
 """Distance of a point at the end of rows from their mean under the kernel, sqrt(2/pi)."""
-_AGAIN = 2
-"""Times that what smoothing takes off a curve is added back: 0.99 of a bend is then told, where it told
-0.78, and 0.9 of what an end of the rows does, in place of 0.5."""
+_AGAIN, _AGAIN_PUBLIC = 20, 2
+"""Most times that what smoothing takes off a curve is added back: by private rows, whose ends many of
+them show, and by public ones. After two, 0.99 of a bend is told where it told 0.78, and 0.9 of what an
+end of even rows does, in place of 0.5; where rows get few towards an end two tell half, twenty all."""
 _SHARPER = 10
 _ENOUGH = 30.0
 """Public rows near a point by which averages over the kernel are told."""
@@ -160,21 +161,27 @@ class Cover:
         total = k.sum(axis=0)
         return k / np.maximum(total, 1e-300), total
 
-    def moved(self, z: Floats, shift: Floats) -> tuple[Floats, Floats]:
+    def moved(self, z: Floats, shift: Floats) -> tuple[Iterator[Floats], Floats]:
         """How far the kernel moves a curve whose kernel mean the shift is, and the rows near a point.
 
         Smoothing flattens what it is to be told by: the shift moves less than the curve behind it did,
-        at an end of the rows half as far. So what each average takes off is added back, `_AGAIN` times;
-        and the more rows lie on one side of a point, up to half as much again, since where they end is
-        known to a bandwidth only.
+        at an end of the rows half as far or less. So what each average takes off is added back, once
+        and more often; there is an answer for each time. The more rows lie on one side of
+        a point, up to half as much is added, since where they end is known to a bandwidth only.
         """
         (here, _), (there, total) = self._weights(self.points), self._weights(z)
-        sharper, value = self.shift, shift
-        for _ in range(_AGAIN):
-            value = value + shift - sharper @ there
-            sharper = sharper + self.shift - sharper @ here
         beside = np.linalg.norm(there.T @ self.points - z, axis=1) / _ONE_SIDED
-        return (sharper @ there - value) * (1 + np.minimum(beside, 1.0) / 2), total
+        longer = 1 + np.minimum(beside, 1.0) / 2
+
+        def answers() -> Iterator[Floats]:
+            sharper: Floats = self.shift
+            value: Floats = shift
+            for _ in range(_AGAIN):
+                value = value + shift - sharper @ there
+                sharper = sharper + self.shift - sharper @ here
+                yield (sharper @ there - value) * longer
+
+        return answers(), total
 
 
 def sharpened(points: Floats, mass: Floats) -> Floats:
@@ -193,16 +200,41 @@ def sharpened(points: Floats, mass: Floats) -> Floats:
 def smoothing_bias(covers: Sequence[Cover], z: Floats, shift: Floats, error: Floats) -> Floats:
     """How far smoothing moved a correction like the released one, at points z (k, d).
 
-    As `Cover.moved` has it, less what the noise of the correction makes of that. Averages are over the
-    last of ``covers`` that has rows enough near a point.
+    As `Cover.moved` has it, less what the noise of the correction makes of that: the largest answer. The
+    first answers miss ends of the rows where these get few, the last ones are noise on most curves.
+    The first of ``covers`` is of private rows. Others count in the first answers, where they have rows
+    enough near a point.
     """
-    moved = np.zeros(len(z))
-    for k, cover in enumerate(covers):
-        found, total = cover.moved(z, shift)
-        moved = np.where(total > (_ENOUGH if k else 1e-12), found, moved)
-    # a curve whose noise has the kernel for its covariance, as it is moved: (1 - S)(1 + (1 - S) + ...)
-    # for a smoothing S, of which S^k keeps (k + 1)^(-d/2) of a variance
+    told = [cover.moved(z, shift) for cover in covers]
+    most = np.zeros(len(z))
+    for j, left in enumerate(_noise_moved(z.shape[1])):
+        moved = np.zeros(len(z))
+        for k, (answers, total) in enumerate(told):
+            if k == 0 or j < _AGAIN_PUBLIC:
+                moved = np.where(total > (_ENOUGH if k else 1e-12), next(answers), moved)
+        most = np.maximum(most, moved**2 - left * error**2)
+    return np.asarray(np.sqrt(most))
+
+
+def beyond_range(bias: Floats, distance: Floats, moved: Floats) -> Floats:
+    """The bias of a curve taken at the edge of its range for points (k,) so many bandwidths beyond it.
+
+    At an end the bias is what the curve does between a point and the rows about it, so that it grows
+    with their distance. ``moved``: what the public fit does on the way.
+    """
+    return np.asarray(bias * (1 + distance / _ONE_SIDED) + np.abs(moved))
+
+
+def _noise_moved(d: int) -> list[float]:
+    """Variance of the answers of `Cover.moved` of a curve of noise, in units of its own.
+
+    The noise has the kernel for its covariance, and is moved by (1 - S)(1 + (1 - S) + ...) for a
+    smoothing S, of which S^k keeps (k + 1)^(-d/2) of a variance.
+    """
     rest = np.polynomial.Polynomial([1.0, -1.0])
-    moves = (rest * sum(rest**j for j in range(_AGAIN + 1))) ** 2
-    left = moves.coef @ (np.arange(len(moves.coef)) + 1.0) ** (-z.shape[1] / 2)
-    return np.asarray(np.sqrt(np.maximum(moved**2 - left * error**2, 0.0)))
+    found, total = [], np.polynomial.Polynomial([1.0])
+    for j in range(1, _AGAIN + 1):
+        total = total + rest**j
+        coef = np.asarray(((rest * total) ** 2).coef, dtype=np.float64)
+        found.append(float(coef @ (np.arange(len(coef)) + 1.0) ** (-d / 2)))
+    return found

@@ -27,7 +27,7 @@ from dpstats.models.eptr_nw.fit import (
     sums,
     tested,
 )
-from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, plan_notes
+from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, beyond_note, plan_notes
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
 from dpstats.propose_test.call import Kind
@@ -91,7 +91,7 @@ def eptr_nw(
         Points of ``.curve``, at most 2000: a table with the covariates, an array of points, or a
         mapping from covariates to axes, of which the grid is taken. By default a grid over the
         public range. Other points are for `predict`, and cost nothing. Points near which no row is
-        seen, private or public, are NaN.
+        seen, private or public, and points more than a bandwidth beyond the range are NaN.
     bandwidth : float or mapping, optional
         Standard deviation of the Gaussian kernel in the covariates' units, one for all or one for each.
         By default chosen on public rows, with the cost of privacy, and no less than half the distance
@@ -133,8 +133,10 @@ def eptr_nw(
     -----
     The curve is a public polynomial plus a kernel mean of its residuals; intervals are for that
     curve of the population. They allow for noise, sampling, what was cut, and (by default) for what
-    smoothing would do to a curve like the fit. Jumps and bends much narrower than the bandwidth are
-    smoothed over, and intervals do not reflect them.
+    smoothing would do to a curve like the fit: at the ends of a steep curve that is most of an
+    interval. Standard errors leave it out, since it is no spread: it does not fall with the budget,
+    but with the bandwidth. Jumps and bends much narrower than the bandwidth are smoothed over, and
+    intervals do not reflect them.
 
     References
     ----------
@@ -204,6 +206,7 @@ def eptr_nw(
     if isinstance(fit.values, SumsCurve) and not setting.exact:
         counted = fit.values.residuals.counted
         planned += not_used(*counted, rows.n, design, public is None, FAR_FROM_PUBLIC)
+    planned += beyond_note(setting, design.terms[1:])
     qualified = planned + charged.notes(rows.n, public, m=setting.m)
     outcome = fit.outcome.items(qualified) | {"answers": fit.answers}
     model = KernelModel(

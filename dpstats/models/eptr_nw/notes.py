@@ -12,6 +12,8 @@ from dpstats.models.eptr_nw.public import CurveSetting
 from dpstats.score_rounds.notes import out_of_sight
 
 _HALF = 0.5
+_NAMED = 6
+"""Points beyond the range that a note names one by one."""
 _FEW = 3
 """Public responses that differ from the most frequent one, below which they tell no scale."""
 FAR_FROM_PUBLIC = "covariates farther than a bandwidth from the public or declared range"
@@ -40,6 +42,27 @@ def plan_notes(setting: CurveSetting, counts_sd: float | None, n: int) -> tuple[
             "would show it."
         )
     return tuple(notes)
+
+
+def beyond_note(setting: CurveSetting, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names the points of ``at=`` beyond the range: what a curve does there is not seen."""
+    z, h = setting.shown, setting.smoothing.bandwidth
+    out = ((z < setting.low) | (z > setting.high)).any(axis=1)
+    if not out.any():
+        return ()
+    count = int(out.sum())
+    found = f"{count} point{'s' * (count > 1)} of at="
+    if len(names) == 1 and count <= _NAMED:
+        found = f"{names[0]} = " + ", ".join(f"{v:.4g}" for v in z[out, 0] * h[0])
+    ends = ", ".join(
+        f"`{name}` {low:.4g} to {high:.4g}"
+        for name, low, high in zip(names, setting.low * h, setting.high * h, strict=True)
+    )
+    told = "declared limits" if setting.m is None else "public rows"
+    return (
+        f"Beyond the {told} ({ends}): {found}. The curve there is that at their end, and intervals take "
+        "it to go on as it does there; more than a bandwidth out nothing is shown.",
+    )
 
 
 def tails_note(setting: CurveSetting, counts_sd: float, n: int) -> tuple[str, ...]:

@@ -11,9 +11,12 @@ import pandas as pd
 from dpstats.errors import ArgumentError
 from dpstats.report.format import format_numbers
 from dpstats.report.plot import COLOURS, axes, finish, letters, public_rows
+from dpstats.report.result import quantile
 from dpstats.report.table import Column, Table
 
 _SHOWN_ROWS = 12
+_LONGER = 1.01
+"""Length of intervals, over that of their standard error, from which a table says why."""
 
 
 def curve_table(curve: pd.DataFrame, main: bool = False) -> Table:
@@ -33,7 +36,10 @@ def curve_table(curve: pd.DataFrame, main: bool = False) -> Table:
         ]
         columns.append(Column(str(name), text, [None if np.isnan(v) else v for v in values]))
     more = len(curve) - len(rows)
-    notes = (f"{more} more points in .curve",) if more else ()
+    notes: tuple[str, ...] = (f"{more} more points in .curve",) if more else ()
+    sd, low, high = (some.iloc[:, j] for j in (-3, -2, -1))
+    if (high - low > 2 * _LONGER * quantile(0.95) * sd).any():
+        notes += ("intervals allow for what smoothing may have moved; std. errors do not",)
     return Table.from_columns(columns, notes=notes, main=main)
 
 

@@ -18,6 +18,7 @@ from dpstats.models.eptr_nw.bands import (
     Cover,
     Scale,
     beyond_cut,
+    beyond_range,
     critical,
     seen,
     smoothing_bias,
@@ -139,13 +140,14 @@ class SumsCurve:
         found = curve(sigma)
         lost, doubted = beyond_cut(self.residuals, smoothing.bounds, np.sqrt(relative))
         share = found.weight / smoothing.slope
+        value = found.value + share * lost
         bias: Floats = np.zeros(len(z))
         if errors and self.covers:
             error = np.hypot(found.noise_sd, sigma / np.sqrt(np.maximum(below, 1.0)))
-            bias = found.weight * smoothing_bias(self.covers, z, shift, error)
+            bias = found.weight * smoothing_bias(self.covers, z, value - centre, error)
         return replace(
             found,
-            value=found.value + share * lost,
+            value=value,
             sampling_sd=np.hypot(found.sampling_sd, CUT_DOUBT * share * doubted),
             bias=bias,
             cut=share * doubted,
@@ -313,14 +315,21 @@ class KernelModel(TestedResult):
         )
 
     def _at(self, z: Floats, errors: bool = True) -> Prediction:
-        """The curve, and nothing where no row is: none released, and none public."""
+        """The curve, and nothing where no row is: none released, none public, and none taken in."""
         of = self.setting
+        near = ((z >= of.low - 1) & (z <= of.high + 1)).all(axis=1)  # as of private rows
         inside = np.clip(z, of.low, of.high)
         columns = np.ascontiguousarray(inside.T)
         spread = of.centre.spread(columns) if errors else np.zeros(len(inside))
         public = of.centre(columns), spread
         found = self.values.at(inside, of.nodes, public, of.smoothing, errors)
-        return blanked(found, self.values.seen(found), inside, of)
+        found = blanked(found, self.values.seen(found), inside, of)
+        if errors:
+            moved = of.centre(np.ascontiguousarray(z.T)) - public[0]
+            distance = np.linalg.norm(z - inside, axis=1)
+            bias = beyond_range(np.asarray(found.bias), distance, moved)
+            found = replace(found, bias=bias)
+        return replace(found, value=np.where(near, found.value, np.nan))
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     def predict(
@@ -350,8 +359,7 @@ class KernelModel(TestedResult):
         self._require_table(newdata)
         x, _, index = predicted_rows(self.design, newdata)
         z = x[:, 1:] / self.setting.smoothing.bandwidth
-        near = (z >= self.setting.low - 1) & (z <= self.setting.high + 1)  # as of private rows
-        alive = np.isfinite(z).all(axis=1) & near.all(axis=1)
+        alive = np.isfinite(z).all(axis=1)
         fit, half = np.full(len(z), np.nan), np.full(len(z), np.nan)
         plain = interval in (None, "none")
         if alive.any():

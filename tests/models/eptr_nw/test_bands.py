@@ -8,6 +8,7 @@ from dpstats.models.eptr_nw.bands import (
     Cover,
     Scale,
     beyond_cut,
+    beyond_range,
     critical,
     seen,
     sharpened,
@@ -41,15 +42,13 @@ def test_smoothing_a_parabola_moves_it_by_its_curvature() -> None:
     moved = smoothing_bias([cover], z, 0.3 * z[:, 0] ** 2, np.zeros(3))
     assert moved == pytest.approx(0.3, rel=1e-6)  # h^2 f'' / 2 at bandwidth 1
     assert (smoothing_bias([cover], z, 0.3 * z[:, 0] ** 2, np.full(3, 10.0)) == 0).all()
-    # another cover counts where it has rows enough
+    # another cover counts where it has rows enough, in the first answers
     few = Cover(points, np.full(len(points), 0.01), 0 * points[:, 0])
     many = Cover(points, np.full(len(points), 90.0), 0 * points[:, 0])
-    shift = np.ones(3)
-    assert smoothing_bias([cover, few], z, shift, np.zeros(3)) == pytest.approx(
-        smoothing_bias([cover], z, shift, np.zeros(3))
-    )
+    flat, shift = Cover(points, np.full(len(points), 40.0), np.ones(len(points))), np.ones(3)
+    assert smoothing_bias([flat, few], z, shift, np.zeros(3)) == pytest.approx(0.0, abs=1e-9)
     # what an average takes off, twice added back
-    assert smoothing_bias([cover, many], z, shift, np.zeros(3)) == pytest.approx(3.0)
+    assert smoothing_bias([flat, many], z, shift, np.zeros(3)) == pytest.approx(3.0)
 
 
 def test_a_line_is_moved_at_the_end_of_the_rows_by_what_it_is_moved() -> None:
@@ -63,6 +62,43 @@ def test_a_line_is_moved_at_the_end_of_the_rows_by_what_it_is_moved() -> None:
     assert 0.9 < moved[0] / (at[0] - 0.0) < 1.5
     assert 0.9 < moved[1] / (at[1] - 0.5) < 1.5
     assert moved[2] < 1e-3
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_a_steep_end_where_rows_get_few_is_moved_by_what_it_is_moved(power: float) -> None:
+    """The distance of a point at the end from its rows grows where these get few; see `Cover.moved`."""
+    points = np.arange(0.0, 20.1, 0.2)[:, None]
+    curve, mass = np.exp(-points[:, 0] / 2), 50 * points[:, 0] ** power
+    z = np.array([[0.0], [0.5], [10.0]])
+    near, there = (np.exp(-((points - x.T) ** 2) / 2) * mass[:, None] for x in (points, z))
+    told, at = (curve @ k / k.sum(axis=0) for k in (near, there))
+    moved = smoothing_bias([Cover(points, mass, told)], z, at, np.zeros(3))
+    off = np.abs(at - np.exp(-z[:, 0] / 2))
+    assert (moved[:2] > 0.95 * off[:2]).all()
+    assert (moved[:2] < 1.6 * off[:2]).all()
+    assert moved[2] < 3e-3
+
+
+def test_noise_is_not_taken_for_what_smoothing_moved() -> None:
+    """Of curves of noise 0.1 that has the kernel for its covariance 0.12 remains, in place of 0.24.
+
+    False alarm: below 1e-9, the mean of 20 curves is 0.122 with a standard deviation of 0.011.
+    """
+    points = np.arange(0.0, 20.1, 0.5)[:, None]
+    root = np.linalg.cholesky(np.exp(-((points - points.T) ** 2) / 2) + 1e-6 * np.eye(len(points)))
+    rng, found = np.random.default_rng(0), []
+    for _ in range(20):
+        noise = 0.1 * root @ rng.normal(size=len(points))
+        cover = Cover(points, np.full(len(points), 40.0), noise)
+        found.append(smoothing_bias([cover], points, noise, np.full(len(points), 0.1)).mean())
+    assert np.mean(found) < 0.19
+
+
+def test_beyond_the_range_the_bias_of_its_edge_grows() -> None:
+    bias, distance = np.array([0.0, 0.2, 0.2]), np.array([0.5, 0.0, 0.8])
+    assert beyond_range(bias, distance, np.array([-0.3, 0.0, 0.1])) == pytest.approx(
+        [0.3, 0.2, 0.5]
+    )
 
 
 def test_rows_are_told_without_what_the_kernel_spreads() -> None:

@@ -579,6 +579,50 @@ def test_intervals_hold_the_curve_of_skewed_responses() -> None:
     assert np.mean(held) > 0.9
 
 
+def steep(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x = rng.gamma(2.0, 1.0, n)
+    return pd.DataFrame({"x1": x, "y": np.log1p(x) + 0.3 * rng.normal(size=n)})
+
+
+def test_intervals_hold_a_steep_end_where_rows_get_few() -> None:
+    """Smoothing moves the curve by 0.20 there; half of an interval is 0.26.
+
+    False alarm: below 1e-8, as their difference has a standard deviation of 0.01.
+    """
+    public = steep(300, 1)
+    end = float(public.x1.min())
+    at = [0.0, end, 0.3, 2.0]
+    found = fit(
+        steep(20_000, 2), public=public, mu=4, epsilon=None, delta=None, bandwidth=0.8, at=at
+    )
+    curve, truth = found.curve, np.log1p(at)
+    assert ((curve.lwr <= truth) & (truth <= curve.upr)).all()
+    half, sd = (curve.upr - curve.lwr) / 2, curve.std_error
+    assert (half[:3] > 1.96 * sd[:3] + 0.05).all()
+    assert half[3] < 0.2
+    assert half[0] > half[1]
+    # what is printed says why intervals are longer, and names the point that no public row reaches
+    assert "intervals allow for what smoothing may have moved; std. errors do not" in str(found)
+    (beyond,) = (note for note in found.notes if note.startswith("Beyond"))
+    assert f"Beyond the public rows (`x1` {end:.4g} to" in beyond
+    assert "x1 = 0." in beyond
+
+
+def test_beyond_a_bandwidth_no_curve_is_shown() -> None:
+    points = [-0.25, -0.05, 0.5]
+    found = fit(at=points)
+    assert found.curve.fit.isna().tolist() == [True, False, False]
+    assert found.predict({"x1": points}).isna().tolist() == [True, False, False]
+    (beyond,) = (note for note in found.notes if note.startswith("Beyond"))
+    assert "x1 = -0.25, -0.05." in beyond
+    assert not any(note.startswith("Beyond") for note in fit().notes)
+    many = fit(at=np.linspace(-0.05, -0.01, 9)).notes
+    assert any("9 points of at=" in note for note in many)
+    declared = fit(**NOBODY, at=points).notes
+    assert any(note.startswith("Beyond the declared limits (`x1` 0 to 1)") for note in declared)
+
+
 def ages(n: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     x = rng.choice([10.0, 20.0, 30.0, 60.0], n)
