@@ -253,7 +253,8 @@ def _refuse_ends_in_a_list(design: Design, name: str, value: Any) -> None:
     if ends and taken:
         raise ArgumentError(
             f"limits[{name!r}] = {value} lists the only two values that a row may have: a range is "
-            f"written with round brackets, ({value[0]}, {value[1]}). Levels are for factor({name})."
+            f"written with round brackets, ({value[0]}, {value[1]}). Levels are for factor({name}) "
+            "in a formula."
         )
 
 

@@ -63,6 +63,8 @@ _MOST_ROUNDS = 5
 _LENGTHS, _LAST_LENGTHS = 0.01, 0.04
 _STANDS_OUT = 0.25
 """Noise of second moments, in parts of the largest, with which another round still helps."""
+_HIDDEN = 20.0
+"""Rows times mu of a level, or of a value that was not seen, that may be: half of what noise hides."""
 LEAST_SHARE = 0.02
 """Least share of the total for a release of second moments."""
 
@@ -109,7 +111,7 @@ class FoundColumns:
     origin, units : (d,) arrays
         Of the columns that were found.
     marks : Marks or None
-        Those of zeros and ones in which few rows differ.
+        Those of zeros and ones in which few rows differ, or may.
     m : int
         Public rows.
     """
@@ -215,20 +217,24 @@ def find_columns(
 ) -> FoundColumns:
     """Locations and scales of the columns; ``sizes`` in place of the scales, where they are stated.
 
-    Columns of which next to no row differs from one value, or that noise hides, are left out.
+    Columns of which next to no row differs from one value, or that noise hides, are left out; with
+    declared limits they are measured by these, from that value on.
     """
     d = len(wanted.design.terms)
-    origin, units, few = np.zeros(d), np.full(d, math.nan), np.zeros(d)
+    origin, units = np.zeros(d), np.full(d, math.nan)
+    few, away, unseen = np.zeros(d), np.ones(d), np.zeros(d, dtype=np.bool_)
+    hidden = min(_HIDDEN / (session.n * session.total.mu), 0.5)
     for j, size in wanted.known.items():
-        units[j] = size
+        units[j] = away[j] = size
+        few[j], unseen[j] = hidden, True
     if wanted.searched:
-        for j, one in zip(
-            wanted.searched,
-            find_scales(session, len(wanted.searched), wanted.boxes)[1],
-            strict=True,
-        ):
+        searched = find_scales(session, len(wanted.searched), wanted.boxes)[1]
+        for k, (j, one) in enumerate(zip(wanted.searched, searched, strict=True)):
             origin[j], units[j] = one.location, one.unit
             few[j] = min(one.others, 0.5) if one.mark else 0.0
+            if one.scale is None and k in wanted.boxes:
+                origin[j], units[j] = _within(wanted.boxes[k], one.location)
+                few[j], away[j], unseen[j] = hidden, units[j], True
     kept = tuple(j for j in range(1, d) if math.isfinite(units[j]))
     at = list(kept)
     if sizes is not None:
@@ -237,9 +243,22 @@ def find_columns(
     marked = np.flatnonzero(few[at])
     marks = None
     if marked.size:
-        points = np.diag(1 / units[at])[marked]
-        marks = Marks(tuple(int(k) for k in marked), points, few[at][marked])
+        points = np.diag(away[at] / units[at])[marked]
+        marks = Marks(tuple(int(k) for k in marked), points, few[at][marked], unseen[at][marked])
     return FoundColumns(wanted.design, terms, kept, origin[at], units[at], marks)
+
+
+def _within(box: tuple[float, float], location: float) -> tuple[float, float]:
+    """A location within limits, and how far from it a value may be; NaN where that is nothing.
+
+    Examples
+    --------
+    >>> _within((0.0, 10.0), 12.0), _within((-1.0, 3.0), 0.0)
+    ((10.0, 10.0), (0.0, 3.0))
+    """
+    low, high = box
+    location = min(max(location, low), high)
+    return location, max(high - location, location - low) or math.nan
 
 
 def covariance_of(known: FixedCovariance, found: FoundColumns) -> FixedCovariance:
@@ -332,7 +351,8 @@ def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[Ce
         largest = float(np.linalg.eigvalsh(seen.spread)[-1])
         if seen.spread_sd * math.sqrt(2 * d) > _STANDS_OUT * largest:
             break
-        update = whitening_update(seen.spread, seen.spread_sd)
+        least = 0.0 if marks is None else marks.variance(cell)
+        update = whitening_update(seen.spread + least, seen.spread_sd)
         cell = cell.moved(seen.mean, update.left, update.right)
         if update.resolved:
             break
@@ -384,8 +404,8 @@ def with_all_columns(fit: GaussianFit, found: FoundColumns) -> GaussianFit:
     more = f" and {len(lost) - 6} more" if len(lost) > 6 else ""
     note = (
         f"As far as the noise shows, hardly any row of {', '.join(lost[:6])}{more} differs from "
-        "one value: nothing is estimated there (NaN). More rows or budget, declared levels, or a "
-        "public sample help."
+        "one value: nothing is estimated there (NaN). More rows or budget, declared levels or "
+        "limits=, or a public sample help."
     )
     noise = fit.noise
     return replace(

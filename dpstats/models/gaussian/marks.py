@@ -2,6 +2,7 @@
 
 How far the few lie from the others, and about how many they are, is known before rows are cut; noise
 hides them in counts of lengths. So cuts weigh what they would take off these columns against noise.
+Levels may be as rare, and so may values within declared limits that a search has not seen.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.moments import Cell
@@ -27,16 +29,27 @@ class Marks:
         Where rows lie that differ from the others in one of them, as rows are measured.
     share : (k,) array
         How many such rows there are.
+    unseen : (k,) array
+        Whether that is what noise may hide, as of levels and of values that a search has not seen.
     """
 
     columns: tuple[int, ...]
     points: Floats
     share: Floats
+    unseen: NDArray[np.bool_]
 
     def sizes(self, cell: Cell) -> Floats:
         """How long such rows are in the coordinates of a cell, on either side of the others."""
         both = [np.linalg.norm(cell.local(sign * self.points), axis=1) for sign in (1, -1)]
         return np.asarray(np.maximum(*both))
+
+    def variance(self, cell: Cell) -> Floats:
+        """What unseen rows alone may make of a covariance (d, d), in the coordinates of a cell.
+
+        Cuts take such rows off second moments, and what is whitened by these cuts them the more.
+        """
+        steps = cell.local(self.points) - cell.local(np.zeros((1, cell.d)))
+        return np.asarray((steps.T * (self.unseen * self.share * (1 - self.share))) @ steps)
 
     def lost(self, cell: Cell, radius: float) -> Floats:
         """Share of the variance of each of these columns that a cut takes off it."""
@@ -61,7 +74,7 @@ def radius_with_marks(marks: Marks | None, cell: Cell, radius: float, unit: floa
     --------
     One row of a hundred is ten standard deviations off, and is kept unless noise is large:
 
-    >>> marks = Marks((0,), np.array([[10.0]]), np.array([0.01]))
+    >>> marks = Marks((0,), np.array([[10.0]]), np.array([0.01]), np.array([False]))
     >>> cell = Cell(np.zeros(1), np.eye(1), np.eye(1), 3000.0)
     >>> [radius_with_marks(marks, cell, 2.0, unit) for unit in (0.001, 0.1)]
     [10.0, 2.0]

@@ -156,7 +156,11 @@ def refine(
         radii = [radius_with_marks(marks, c, c.radius, unit) for c in cells]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
         released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
-        updates = [whitening_update(m.spread, m.spread_sd) for m in released]
+        rare = [0.0 if marks is None else marks.variance(c) for c in cells]
+        updates = [
+            whitening_update(m.spread + own, m.spread_sd)
+            for m, own in zip(released, rare, strict=True)
+        ]
         if not made:
             least = [u.least for u in updates]
         made += 1
