@@ -105,9 +105,10 @@ def eptr_nw(
         For "ptr" and "paper": the sum of kernel weights that is expected at each node; by default from
         public rows.
     limits : mapping, optional
-        Without public rows: a range per column, ``{"x1": (0, 1), "y": (0, 10)}``; bandwidth is then
-        required. By default limits that are far too wide cost little: the curve is released about where
-        responses are seen, and shown where rows are.
+        Without public rows: a range per column of the data, ``{"x1": (0, 1), "y": (0, 10)}``, also
+        where the formula takes its logarithm; bandwidth is then required. By default limits that are
+        far too wide cost little: the curve is released about where responses are seen, and shown where
+        rows are.
     {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns

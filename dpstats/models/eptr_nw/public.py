@@ -42,6 +42,16 @@ from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.public_input import public_rows
 
 _MOST_NODES = 2000
+_RISING: dict[str, Any] = {
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "sqrt": np.sqrt,
+}
+"""Functions in a formula that take the ends of a range to the ends of a range."""
 _FLAT = 1e-12
 """Range of public responses, over their size, below which they are all alike."""
 _LARGEST = 1e60  # of a response, whose fourth power is computed
@@ -361,29 +371,49 @@ def default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
 
 def _declared_box(design: Design, limits: Mapping[str, Any]) -> tuple[Floats, Floats, float, float]:
     """The box of declared limits, and the middle and half width of the response's range."""
-    low, high = [], []
-    positions = {j: name for name, j in design.bare.items()}
-    for j, term in enumerate(design.terms[1:], start=1):
-        limit = limits.get(positions.get(j, ""))
-        if not isinstance(limit, tuple):
-            raise ArgumentError(
-                f"'{term}' needs a declared range and no transformation: limits={{'{term}': (0, 1)}}."
-            )
-        low.append(float(limit[0]))
-        high.append(float(limit[1]))
-    limit = limits.get(design.response or "")
-    if not isinstance(limit, tuple):
+    ranges = []
+    for term, column in zip(design.terms[1:], design.program[1:], strict=True):
+        expr = design.factors[column.parts[0][0]].expr
+        ranges.append(_declared_range(f"'{term}'", expr, limits))
+    assert design.response_factor is not None
+    low, high = _declared_range("the response", design.response_factor, limits)
+    if not low < high:
+        name = design.response_factor.columns[0]
+        raise ArgumentError(f"limits[{name!r}] must be (low, high) with low < high.")
+    box = np.array(ranges, dtype=np.float64)
+    return box[:, 0], box[:, 1], (low + high) / 2, (high - low) / 2
+
+
+def _declared_range(what: str, expr: Any, limits: Mapping[str, Any]) -> tuple[float, float]:
+    """Of a column, or of rising functions of one: from the limits of the column.
+
+    ``expr``: the response or a factor, as parsed.
+    """
+    calls = []
+    while expr.op in _RISING and len(expr.args) == 1:
+        calls.append(_RISING[expr.op])
+        (expr,) = expr.args
+    if expr.op != "column":
         raise ArgumentError(
-            f"the response needs a declared range: limits={{'{design.response}': (0, 10)}}."
+            f"{what} without public rows may be a column, or {', '.join(_RISING)} of one, whose "
+            "declared range tells its own: make other columns in the data, before the call."
         )
-    if not limit[0] < limit[1]:
-        raise ArgumentError(f"limits['{design.response}'] must be (low, high) with low < high.")
-    return (
-        np.array(low),
-        np.array(high),
-        (limit[0] + limit[1]) / 2,
-        (limit[1] - limit[0]) / 2,
-    )
+    name = str(expr.value)
+    limit = limits.get(name)
+    if not isinstance(limit, tuple):
+        raise ArgumentError(f"{what} needs a declared range: limits={{{name!r}: (1, 10)}}.")
+    ends = []
+    for end in map(float, limit):
+        value = end
+        with np.errstate(all="ignore"):
+            for call in reversed(calls):
+                value = float(call(value))
+        if not math.isfinite(value):
+            raise ArgumentError(
+                f"{what} has no finite value at {end:g}: limits[{name!r}] must end where it has."
+            )
+        ends.append(value)
+    return ends[0], ends[1]
 
 
 def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] | None]:

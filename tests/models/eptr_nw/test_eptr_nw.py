@@ -500,8 +500,10 @@ REFUSED: list[Any] = [
     (NOBODY | {"limits": LIMITS | {"y": (1, 1)}}, "low < high"),
     (NOBODY | {"limits": LIMITS | {"y": ["a", "b"]}}, "is a category"),
     (NOBODY | {"limits": LIMITS | {"y": float}}, "response needs a declared range"),
-    (NOBODY | {"formula": "y ~ log(x1)"}, "no transformation"),
-    (NOBODY | {"formula": "log(y) ~ x1"}, "declared range"),
+    (NOBODY | {"formula": "y ~ log(x1)"}, "'log.x1.' has no finite value at 0: limits.'x1'"),
+    (NOBODY | {"formula": "log(y) ~ x1"}, "response has no finite value at -4: limits.'y'"),
+    (NOBODY | {"formula": "y ~ I(x1 ** 2)"}, "may be a column, or log,"),
+    (NOBODY | {"formula": "log(y) ~ x1", "limits": {"x1": (0, 1), "log(y)": (0, 1)}}, "'y': .low"),
     ({"formula": "~ x1"}, "no response"),
     ({"formula": "y ~"}, "nothing is right of"),
     ({"formula": "y ~ 1"}, "no covariate"),
@@ -577,6 +579,18 @@ def test_intervals_hold_the_curve_of_skewed_responses() -> None:
         truth = centre(found.setting.shown.T) + k @ left / k.sum(axis=1)
         held.append(((found.curve.lwr <= truth) & (truth <= found.curve.upr)).mean())
     assert np.mean(held) > 0.9
+
+
+@pytest.mark.parametrize("formula", ["log(y) ~ x1", "log(y) ~ sqrt(x1)", "log1p(exp(y)) ~ x1"])
+def test_limits_of_a_column_are_those_of_its_logarithm(formula: str) -> None:
+    data = DATA.assign(y=np.exp(DATA.y))
+    limits = {"y": (math.exp(-4), math.exp(4)), "x1": (0, 1)}
+    found = fit(data, formula, **NOBODY | {"limits": limits}, epsilon=8)
+    setting = found.setting
+    assert (setting.low * found.bandwidth).tolist() == [0.0]
+    assert (setting.high * found.bandwidth).tolist() == [1.0]
+    if formula == "log(y) ~ x1":
+        assert np.abs(found.predict({"x1": AT}) - nadaraya(AT, 0.1)).max() < 0.3
 
 
 def steep(n: int, seed: int) -> pd.DataFrame:
