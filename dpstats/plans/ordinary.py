@@ -26,6 +26,7 @@ from dpstats.frame import (
     formula_columns,
     public_moments,
 )
+from dpstats.frame.schema import nearest
 from dpstats.models.glm.dp_glm import check_response
 from dpstats.models.glm.family import Family
 from dpstats.numerics.public_rows import PublicRows
@@ -89,8 +90,14 @@ def ordinary_rows(
     text, schema, positive = _columns(formula, limits, d)
     left = formula.partition("~")[0]
     for name in limits:
+        # limits of other columns do nothing, as in a fit; but one may be misspelt
         if d is None and name not in schema and str(name) not in left:
-            raise ArgumentError(f"limits[{name!r}] has no effect: '{formula}' has no such column.")
+            meant = nearest(str(name), [one for one in schema if one not in limits])
+            if meant is not None:
+                raise ArgumentError(
+                    f"limits[{name!r}] has no effect: '{formula}' has no such column; did you mean "
+                    f"{meant!r}?"
+                )
     generator = np.random.default_rng(7)
     response = text.partition("~")[0].strip()
     design = declare_design(text, {**schema, response: float})

@@ -118,7 +118,7 @@ def test_other_families_have_an_expected_level(family: str) -> None:
         (plan_lm, {"formula": "y ~ log(x - 3)"}, "d=..."),
         (plan_lm, {"method": "pmt"}, "public=frame"),
         (plan_lm, {"weights": "w"}, "public=frame"),
-        (plan_lm, {"limits": {"z": (0, 1)}}, "no such column"),
+        (plan_lm, {"formula": "y ~ wage", "limits": {"wagee": (0, 1)}}, "did you mean 'wage'"),
         (plan_lm, {"sigma": -1}, "number > 0"),
         (plan_lm, {"public": rows(1, 50, 1), "d": 3}, "leave out d="),
         (plan_glm, {"mean": 1.5}, "such as mean=0.1"),
@@ -130,3 +130,11 @@ def test_errors_say_what_to_type(function, arguments: dict, said: str) -> None:
     given = {"formula": "y ~ x1", "n": 3000, "mu": 1} | arguments
     with pytest.raises(DPStatsError, match=said):
         function(**given)
+
+
+def test_limits_of_other_columns_do_nothing_as_in_a_fit() -> None:
+    """One mapping of limits serves all formulas of a table."""
+    limits = {"x": (0, 1), "x2": (0, 9), "g": ["a", "b"]}
+    plan = plan_lm("y ~ x", n=4000, mu=1, limits=limits)
+    alone = plan_lm("y ~ x", n=4000, mu=1, limits={"x": (0, 1)})
+    assert np.array_equal(plan.std_errors, alone.std_errors)
