@@ -10,6 +10,8 @@ _MARKDOWN = re.compile(
     r"|(?<!\s)~|~(?!\s)"  # R's tilde between spaces strikes nothing through
     r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore inside a word is only that
 )
+_CODE = re.compile("`([^`]+)`")
+_QUOTED = re.compile(r'(?<![\w(=\[])"([^"]*)"(?!\w)')
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _GREEK = "αβγδεϵζηθκλμµνξπρστφϕχψωΓΔΘΛΞΠΣΦΨΩ"
@@ -51,6 +53,22 @@ def escape_latex(text: str) -> str:
     """
     # Adjoining hyphens would join into a dash.
     return re.sub("-(?=-)", "-{}", flat(text).translate(_LATEX))
+
+
+def prose_latex(text: str) -> str:
+    r"""A sentence for LaTeX: names in backquotes in a fixed-width font, and quotes that turn.
+
+    Quotes inside a call, after a bracket or an equals sign, stay straight.
+
+    Examples
+    --------
+    >>> print(prose_latex('The share of `x_1` is "NaN": dp_lm("y ~ x").'))
+    The share of \texttt{x\_1} is ``NaN'': dp\_lm("y \textasciitilde{} x").
+    """
+    parts = _CODE.split(text)
+    parts[1::2] = [rf"\texttt{{{escape_latex(code)}}}" for code in parts[1::2]]
+    parts[::2] = [_QUOTED.sub(r"``\1''", escape_latex(words)) for words in parts[::2]]
+    return "".join(parts)
 
 
 def escape_markdown(text: str) -> str:

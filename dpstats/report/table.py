@@ -19,7 +19,7 @@ from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
 from dpstats.errors import ArgumentError
 from dpstats.report import latex
-from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat
+from dpstats.report.escape import escape_html, escape_markdown, flat, prose_latex
 from dpstats.report.exports import returning_text
 from dpstats.report.folding import Align, laid_out, wrapped
 from dpstats.report.format import format_full, format_scalar
@@ -299,7 +299,7 @@ class Table(Printed):
         # terms (no math for Greek letters), and the one that leaves escaping alone has other rules.
         body = latex.tabular(self.header, self._shown(), self.align, self.rules)
         title = [] if self.title is None else [Heading(self.title).to_latex()]
-        notes = [rf"\noindent\raggedright {escape_latex(n)}\par" for n in self.notes]
+        notes = [rf"\noindent\raggedright {prose_latex(n)}\par" for n in self.notes]
         below = ["{\\footnotesize\\smallskip", *notes, "}"] if notes else []
         whole = "\n".join([*title, rf"\noindent {body}\par", *below])
         return latex.floating(whole, caption, label)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from dpstats.report import latex
-from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat
+from dpstats.report.escape import escape_html, escape_latex, escape_markdown, flat, prose_latex
 from dpstats.report.folding import aligned, width_of, wrapped
 
 
@@ -26,7 +26,7 @@ class Paragraph:
         return re.sub(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=>]))", r"\1\\", body)
 
     def to_latex(self) -> str:
-        return rf"\noindent {escape_latex(self.text.strip())}\par"
+        return rf"\noindent {prose_latex(self.text.strip())}\par"
 
     def html_body(self) -> str:
         return f'<p class="dpstats">{escape_html(self.text.strip())}</p>\n'
@@ -99,7 +99,7 @@ class Notes:
     def to_latex(self) -> str:
         if len(self.notes) == 1:
             return self._alone().to_latex()
-        items = [rf"\item {escape_latex(note.strip())}" for note in self.notes]
+        items = [rf"\item {prose_latex(note.strip())}" for note in self.notes]
         body = [r"\begin{itemize}", *items, r"\end{itemize}"]
         return "\n".join([Heading("Notes").to_latex(), *body])
 

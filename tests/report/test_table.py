@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpstats.errors import ArgumentError
+from dpstats.report.escape import escape_html, escape_latex, escape_markdown, prose_latex
 from dpstats.report.folding import folded_call
 from dpstats.report.format import LEGEND, format_coefficients, stars
-from dpstats.report.table import Column, Page, Table, escape_html, escape_latex, escape_markdown
-from dpstats.report.texts import Heading, KeyValues, Paragraph, Preformatted
+from dpstats.report.table import Column, Page, Table
+from dpstats.report.texts import Heading, KeyValues, Notes, Paragraph, Preformatted
 
 ESTIMATES = [-17.5790948905109, 3.93240875912409]
 ERRORS = [6.75844016937922, 0.41551277665712]
@@ -329,6 +330,19 @@ def test_latex_sets_symbols_in_math() -> None:
         r"$\surd$ $\|$ $\infty$"
     )
     assert escape_latex("a---b") == "a-{}-{}-b"
+
+
+def test_latex_sets_names_and_quotes_of_notes() -> None:
+    note = '`a_1` of "x" (50%), method=\'gp\', "it ends."; the person\'s `a & b`'
+    shown = (
+        r"\texttt{a\_1} of ``x'' (50\%), method='gp', ``it ends.''; the person's "
+        r"\texttt{a \& b}"
+    )
+    assert prose_latex(note) == shown
+    assert prose_latex('dp_lm("y") and one " alone, ` too') == r'dp\_lm("y") and one " alone, ` too'
+    for part in (Notes((note,)), Notes((note, "b")), Paragraph(note)):
+        assert shown in part.to_latex()
+    assert shown in Table(("k",), (("1",),), notes=(note,)).to_latex()
 
 
 def test_markdown_paragraph_starts_no_list_or_heading() -> None:
