@@ -71,7 +71,8 @@ def dp_feols(
         persons in every year but one; ``i(year)`` the levels of a column.
     {data}
     public : table
-        Public rows of the same columns; the column of persons may be missing.
+        Public rows of the same columns; the column of persons may be missing. Without them the call is
+        refused: they give levels, and where rounds begin.
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
     vcov : {"hetero", "iid"} or {"CRV1": person}, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -440,3 +441,9 @@ def test_tables_of_persons_that_may_be_swapped_are_said() -> None:
     swapped = dp_feols("y ~ x | who", _PUBLIC, _PRIVATE, **call)
     assert "There are more public rows" in " ".join(swapped.notes)
     assert "more public rows" not in " ".join(dp_lm("y ~ x", _PRIVATE, _PUBLIC, **call).notes)
+
+
+def test_the_help_says_that_public_rows_are_needed() -> None:
+    assert "Without them the call is\n        refused" in str(dp_feols.__doc__)
+    vignette = Path(__file__).parents[3] / "vignettes" / "r_phrasebook.py"
+    assert "`public=pub` may be left out of `dp_lm` and `dp_glm`, but" in vignette.read_text()
