@@ -498,6 +498,20 @@ def test_a_cell_that_does_not_survive_a_journey_counts_as_missing_everywhere(
     assert content(FITS["lm"](missing)) == content(here)
 
 
+def test_labels_of_rows_and_categories_that_do_not_survive_a_journey_stay(
+    processes: Executor,
+) -> None:
+    labels: list[Any] = [f"row {k}" for k in range(N)]
+    labels[77] = _Refusing()
+    named = DATA.set_index(pd.Index(labels, dtype=object))
+    assert content(FITS["lm"](named, executor=processes)) == expected("lm")
+    cells = DATA.g.to_list()
+    cells[77] = _Refusing()
+    categories = [cell for cell in dict.fromkeys(cells) if not pd.isna(cell)]
+    data = DATA.assign(g=pd.Categorical(cells, pd.Index(categories, dtype=object)))
+    assert content(FITS["lm"](data, executor=processes)) == content(FITS["lm"](data))
+
+
 @pytest.mark.parametrize("call", [1, 3])
 def test_a_call_that_fails_leaves_nothing_on_the_cluster(
     client: Client, count: Path, call: int

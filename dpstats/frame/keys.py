@@ -12,12 +12,29 @@ import numpy.typing as npt
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-NUMPY_NUMBERS = {
-    kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)
-}
-_EXACT = {float: 2.0**53, np.float64: 2.0**53, np.float32: 2.0**24, np.float16: 2.0**11}
-"""Whole numbers below which a float was not rounded."""
 _LONGEST_NAME = 10**60
+
+
+def by_identity(*kinds: type) -> frozenset[int]:
+    """Types, to be compared with those of cells: to hash the type of a cell may run code of the cell.
+
+    They last as long as the package, so that no other type has their identity.
+    """
+    return frozenset(map(id, kinds))
+
+
+_NUMPY = {kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer | np.floating)}
+_NUMPY -= {np.timedelta64}
+_WHOLE = by_identity(int, *(kind for kind in _NUMPY if issubclass(kind, np.integer)))
+_EXACT = {
+    id(kind): 2.0**bits
+    for kind, bits in ((float, 53), (np.float64, 53), (np.float32, 24), (np.float16, 11))
+}
+"""Whole numbers below which a float was not rounded."""
+TEXTS = by_identity(str, np.str_)
+BYTES = by_identity(bytes)
+TRUTHS = by_identity(bool, np.bool_)
+NUMBERS = by_identity(int, float, *_NUMPY)
 
 
 def keys_of(cells: Iterable[Any], *, typed: bool) -> npt.NDArray[Any]:
@@ -41,8 +58,8 @@ def spelled_keys(cells: Iterable[bytes | None]) -> npt.NDArray[Any]:
 
 def texts_of(cells: Iterable[Any], *, encoded: bool) -> npt.NDArray[Any]:
     """Text as bytes, in every spelling; None for all else. ``encoded``: text comes in bytes."""
-    known = {bytes} if encoded else {str, np.str_}
-    kept = [cell if type(cell) in known else None for cell in cells]
+    known = BYTES if encoded else TEXTS
+    kept = [cell if id(type(cell)) in known else None for cell in cells]
     if not encoded:
         kept = [None if cell is None else cell.encode("utf-8", "surrogatepass") for cell in kept]
     return _objects(kept)
@@ -79,11 +96,11 @@ def _key(cell: Any, typed: bool) -> bytes | None:
         cell, kind = cell.encode("utf-8", "surrogatepass"), bytes
     if kind is bytes:
         return bytes(cell) if typed or not _ambiguous(cell.decode("latin-1")) else None
-    if kind is int or (kind in NUMPY_NUMBERS and issubclass(kind, np.integer)):
+    if id(kind) in _WHOLE:
         return format(int(cell), "d").encode() if abs(int(cell)) < _LONGEST_NAME else None
-    if kind in _EXACT:  # floats
+    if (most := _EXACT.get(id(kind))) is not None:  # floats
         number = float(cell)
-        return b"%d" % int(number) if number % 1 == 0 and abs(number) < _EXACT[kind] else None
+        return b"%d" % int(number) if number % 1 == 0 and abs(number) < most else None
     if kind is Decimal and cell.is_finite() and abs(cell.adjusted()) < 60:
         return b"%d" % int(cell) if cell == cell.to_integral_value() else None
     return None

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpstats.errors import SchemaError
 from dpstats.frame.arrow_table import arrow_cells, arrow_codes, arrow_kind, coded_kind
-from dpstats.frame.keys import NUMPY_NUMBERS, keys_of, texts_of
+from dpstats.frame.keys import BYTES, NUMBERS, TEXTS, TRUTHS, keys_of, texts_of
 from dpstats.frame.table import (
     Array,
     Codes,
@@ -25,7 +25,7 @@ from dpstats.frame.table import (
     positions_of,
 )
 
-_PLAIN_TYPES = {str, np.str_, bytes, bool, np.bool_, int, float, *NUMPY_NUMBERS}
+_PLAIN = TEXTS | BYTES | TRUTHS | NUMBERS
 
 
 class PandasTable:
@@ -111,15 +111,10 @@ class PandasTable:
         return texts_of(_pandas_cells(part), encoded=_held_by_arrow(named))
 
     def part(self, names: Sequence[str], start: int, stop: int) -> PandasTable:
-        frame = self._frame.iloc[start:stop][list(names)]
-        # cells that are objects count nowhere, and need not survive a journey
-        # (as a Series of objects: pandas would look for text, and fail on what is none)
-        odd = {
-            name: pd.Series(_plain(frame[name].to_numpy()), frame.index, dtype=object)
-            for name in names
-            if frame[name].dtype == object
-        }
-        return PandasTable(frame.assign(**odd) if odd else frame)
+        # no label of a row, and no cell that is an object, goes on a journey: it may not survive one
+        cells = {name: _portable(self._column(name).iloc[start:stop]) for name in names}
+        columns = {name: pd.Series(c, dtype=c.dtype, copy=False) for name, c in cells.items()}
+        return PandasTable(pd.DataFrame(columns, pd.RangeIndex(stop - start), copy=False))
 
     def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
         column = self._column(name)
@@ -156,10 +151,31 @@ def _pandas_cells(part: pd.Series[Any]) -> Sequence[Any] | npt.NDArray[Any]:
     return part.to_numpy(object)
 
 
-def _plain(cells: Iterable[Any]) -> npt.NDArray[Any]:
-    """Cells of the types that levels or names of persons may have, and None for all others."""
+def _portable(column: Any) -> Any:
+    """An array of the type of a column or an index, which any process can unpickle.
+
+    A cell that is of no type of levels or of names of persons is missing there, as it is where it
+    counts.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        cells = _portable(dtype.categories)
+        levels = pd.Index(cells, dtype=cells.dtype)
+        kept = levels.notna()
+        position = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+        plain = pd.CategoricalDtype(levels[kept], dtype.ordered)
+        return pd.Categorical.from_codes(position[column.array.codes], dtype=plain)
+    if pd.api.types.is_object_dtype(dtype):
+        return _plain(column.to_numpy(object), _PLAIN)
+    if isinstance(dtype, pd.StringDtype) and not _held_by_arrow(dtype):
+        return pd.array(_plain(column.to_numpy(object), TEXTS), dtype=dtype)
+    return column.array
+
+
+def _plain(cells: Iterable[Any], kinds: frozenset[int]) -> npt.NDArray[Any]:
+    """Cells of these types and finite decimal numbers, and None for all others."""
     known = [
-        cell if type(cell) in _PLAIN_TYPES or (type(cell) is Decimal and cell.is_finite()) else None
+        cell if id(type(cell)) in kinds or (type(cell) is Decimal and cell.is_finite()) else None
         for cell in cells
     ]
     plain = np.empty(len(known), dtype=object)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpstats.arguments import number, numbers
 from dpstats.errors import SchemaError
-from dpstats.frame.keys import NUMPY_NUMBERS
+from dpstats.frame.keys import BYTES, NUMBERS, TEXTS, TRUTHS
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -147,19 +147,14 @@ def positions_of(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Co
     Only values of the levels' own type are looked up: 1 is not True, and a cell that cannot be
     hashed or compared is simply unknown.
     """
-    known: set[Any]
-    if isinstance(levels[0], str):
-        known = {str, np.str_}
-    elif isinstance(levels[0], bool):
-        known = {bool, np.bool_}
-    elif isinstance(levels[0], bytes):
-        known = {bytes}
+    first = levels[0]
+    if isinstance(first, str | bytes):
+        known = TEXTS if isinstance(first, str) else BYTES
     else:
-        known = {int, float, *NUMPY_NUMBERS}
+        known = TRUTHS if isinstance(first, bool) else NUMBERS
     get = {level: i for i, level in enumerate(levels)}.get
-    return np.fromiter(
-        (get(v, -1) if type(v) in known else -1 for v in values), dtype=np.intp, count=len(values)
-    )
+    found = (get(v, -1) if id(type(v)) in known else -1 for v in values)
+    return np.fromiter(found, dtype=np.intp, count=len(values))
 
 
 def bool_codes(values: Array) -> Codes:

@@ -1,6 +1,8 @@
 """Kinds of columns are facts of the schema; every library and dtype gives the same bits."""
 
 import decimal
+import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -195,3 +197,86 @@ def test_parts_keep_cells_that_are_no_valid_text() -> None:
     part = as_table(pd.DataFrame({"g": cells})).part(["g"], 0, 5)
     assert part.codes("g", ("a",), 0, 5).tolist() == [0, -1, -1, -1, -1]
     assert part.keys("g", 0, 5).tolist() == [b"a", b"\xed\xa0\x80", b"x", None, None]
+
+
+class _Stays:
+    """A cell, or the label of a row, that cannot be pickled."""
+
+    def __reduce__(self) -> Any:
+        raise ValueError
+
+
+class _StaysText(str):
+    """A text that cannot be pickled."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise ValueError
+
+
+_TEXTS = ["a", "017", "b", _StaysText("q"), np.str_("c"), "\ud800", None, "a"]
+_NUMBERS = [1, 2.5, np.float32(3), True, decimal.Decimal(4), decimal.Decimal("NaN")]
+_CELLS = [*_TEXTS, _Stays(), b"x", *_NUMBERS]
+
+
+def _categories(values: list[Any], dtype: Any) -> pd.Categorical:
+    kept = [value for value in dict.fromkeys(values) if not pd.isna(value)]
+    codes = [kept.index(value) if value in kept else -1 for value in values]
+    return pd.Categorical.from_codes(codes, pd.Index(kept, dtype=dtype), ordered=True)
+
+
+_COLUMNS = {
+    "objects": pd.Series(_CELLS, dtype=object),
+    "sparse objects": pd.Series(pd.arrays.SparseArray(np.array(_TEXTS, dtype=object))),
+    "text": pd.Series(_TEXTS, dtype="string[python]"),
+    "categories": pd.Series(_categories(_CELLS, object)),
+    "categories of text": pd.Series(_categories(_TEXTS, "string[python]")),
+    "categories of numbers": pd.Series(_categories([3, 1, 2], "int64")),
+    "no category that counts": pd.Series(_categories([_Stays(), None], object)),
+}
+
+
+@pytest.mark.parametrize("name", _COLUMNS)
+def test_parts_survive_a_journey_and_tell_the_same(name: str) -> None:
+    cells = _COLUMNS[name]
+    n = len(cells)
+    labels = pd.Index([_Stays() for _ in range(n)], dtype=object)
+    table = as_table(pd.DataFrame({"g": cells, "self": np.arange(n)}).set_index(labels))
+    for start, stop in ((0, n), (1, n - 1)):
+        part = pickle.loads(pickle.dumps(table.part(["g", "self"], start, stop)))
+        assert (part.n, part.names) == (stop - start, ("g", "self"))
+        assert part.type_of("g").kind == table.type_of("g").kind
+        assert part.numbers("self", 0, part.n).tolist() == list(range(start, stop))
+        for levels in (("a", "b", "c"), (1.0, 2.5, 3.0), (False, True)):
+            here = table.codes("g", levels, start, stop)
+            assert part.codes("g", levels, 0, part.n).tolist() == here.tolist()
+        assert part.keys("g", 0, part.n).tolist() == table.keys("g", start, stop).tolist()
+        assert part.texts("g", 0, part.n).tolist() == table.texts("g", start, stop).tolist()
+
+
+def test_no_code_of_a_cell_runs() -> None:
+    class Raises(type):
+        def __hash__(cls) -> int:
+            raise ValueError
+
+        def __eq__(cls, other: object) -> bool:
+            raise ValueError
+
+    class Cell(metaclass=Raises):
+        pass
+
+    whole = as_table(pd.DataFrame({"g": pd.Series([Cell(), "a", 1, True], dtype=object)}))
+    for table in (whole, whole.part(["g"], 0, 4)):
+        assert table.codes("g", ("a",), 0, 4).tolist() == [-1, 0, -1, -1]
+        assert table.codes("g", (1.0,), 0, 4).tolist() == [-1, -1, 0, -1]
+        assert table.codes("g", (False, True), 0, 4).tolist() == [-1, -1, -1, 1]
+        assert table.keys("g", 0, 4).tolist() == [None, b"a", b"1", None]
+        assert table.texts("g", 0, 4).tolist() == [None, b"a", None, None]
+
+
+def test_spans_of_time_are_no_numbers() -> None:
+    spans = pd.Series(
+        [np.timedelta64("NaT"), np.timedelta64(5), np.timedelta64(5, "D")], dtype=object
+    )
+    table = as_table(pd.DataFrame({"g": spans}))
+    assert table.keys("g", 0, 3).tolist() == [None] * 3
+    assert table.codes("g", (5.0,), 0, 3).tolist() == [-1] * 3

@@ -1218,6 +1218,8 @@ _PERSONS = (
 # -- formulas and tables ----------------------------------------------------------------------------
 
 _formula = _of("formulas")
+_JOURNEY = "tests/frame/test_table.py::test_parts_survive_a_journey_and_tell_the_same"
+_NO_CODE = "tests/frame/test_table.py::test_no_code_of_a_cell_runs"
 _ROWS_OF = "tests/frame/test_rows.py"
 _ALONE = f"{_ROWS_OF}::test_an_ordinary_row_in_place_of_another_changes_that_row_only"
 _BLOCKS = f"{_ROWS_OF}::test_blocks_of_any_size_give_the_same_bits"
@@ -1307,6 +1309,55 @@ _FORMULAS = (
         'return ("" if library == "builtins" else f"{library} ") + type(data).__qualname__',
         'return ("" if library == "builtins" else f"{library} ") + repr(data)',
         f"{_BUDGET_CALLS}::test_labels_name_the_data_and_show_none_of_it",
+    ),
+    _formula(
+        "labels of rows travel to workers",
+        "dpstats/frame/pandas_table.py",
+        "pd.DataFrame(columns, pd.RangeIndex(stop - start), copy=False)",
+        "pd.DataFrame(columns, copy=False).set_axis(self._frame.index[start:stop])",
+        f"{_JOURNEY}[text]",
+    ),
+    _formula(
+        "categories that are objects travel to workers",
+        "dpstats/frame/pandas_table.py",
+        "cells = _portable(dtype.categories)",
+        "cells = dtype.categories.array",
+        f"{_JOURNEY}[categories]",
+    ),
+    _formula(
+        "texts of any class travel to workers",
+        "dpstats/frame/pandas_table.py",
+        "return pd.array(_plain(column.to_numpy(object), TEXTS), dtype=dtype)",
+        "return column.array",
+        f"{_JOURNEY}[text]",
+    ),
+    _formula(
+        "objects in sparse columns travel to workers",
+        "dpstats/frame/pandas_table.py",
+        "if pd.api.types.is_object_dtype(dtype):",
+        "if dtype == object:",
+        f"{_JOURNEY}[sparse objects]",
+    ),
+    _formula(
+        "the type of a cell is hashed where it is looked for among levels",
+        "dpstats/frame/table.py",
+        "if id(type(v)) in known",
+        "if hash(type(v)) and id(type(v)) in known",
+        _NO_CODE,
+    ),
+    _formula(
+        "the type of a cell is hashed where it names a person",
+        "dpstats/frame/keys.py",
+        "    if id(kind) in _WHOLE:",
+        "    if hash(kind) and id(kind) in _WHOLE:",
+        _NO_CODE,
+    ),
+    _formula(
+        "the type of a cell is hashed where it may be text",
+        "dpstats/frame/keys.py",
+        "cell if id(type(cell)) in known",
+        "cell if hash(type(cell)) and id(type(cell)) in known",
+        _NO_CODE,
     ),
     _formula(
         "workers of two kinds are believed",
