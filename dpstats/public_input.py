@@ -149,8 +149,11 @@ def spent_note(moments: PublicMoments | None, total: Total, unit: PrivacyUnit) -
 
 
 def same_unit(spent: SpentOn, unit: PrivacyUnit) -> bool:
-    """Whether a release before and a call protect the same unit."""
-    return (spent.rows, spent.person) == (unit.rows, unit.person)
+    """Whether a release before, of so many rows that they are public, and a call protect the same unit.
+
+    Where the rows of a person are summed up, the number of all rows is private.
+    """
+    return (spent.rows, spent.person) == (unit.rows, unit.person) and not unit.jointly
 
 
 def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:

@@ -353,8 +353,8 @@ def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
         notes.append(
             "Public moments that are themselves private releases are counted with the others."
         )
-    units = {(u.rows, u.person, u.together) for u in (p.protected for p in releases)}
-    units |= {(s.rows, s.person, 1) for s in before}
+    units = {(u.rows, u.person, u.together, u.jointly) for u in (p.protected for p in releases)}
+    units |= {(s.rows, s.person, 1, False) for s in before}
     totals = [*(p.total for p in releases), *(Privacy(s.mu) for s in before)]
     if len(totals) < 2:
         return notes

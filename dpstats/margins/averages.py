@@ -378,14 +378,15 @@ def _found(
 
 def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -> tuple[str, ...]:
     """What the fit and its averages cost together, where they are of the same rows."""
-    spent = SpentOn(fit.mu, fit.protected.rows or 0, fit.protected.person)
-    both = None if fit.protected.rows is None else both_together(spent, own.mu, unit)
-    if fit.protected.rows is None:
+    rows = fit.protected.rows
+    if rows is None or fit.protected.jointly:
+        whose = "all rows of a person" if rows is None else "a person whose rows it sums up"
         return (
-            "The fit protects all rows of a person, and treats only the number of persons as "
-            "public; here the number of rows is public as well. The two costs do not simply add "
-            "up.",
+            f"The fit protects {whose}, and treats only the number of persons as public; here the "
+            "number of rows is public as well. The two costs do not simply add up.",
         )
+    spent = SpentOn(fit.mu, rows, fit.protected.person)
+    both = both_together(spent, own.mu, unit)
     if both is None or math.isnan(both) or (fit.slack and not same_unit(spent, unit)):
         return ("This cost is added to that of the fit if both use the same rows.",)
     slack = f" up to delta0 = {format_scalar(fit.slack, 3)}" if fit.slack else ""

@@ -141,7 +141,9 @@ def changes(
     """
 
     def at(name: str, value: Any) -> Estimated:
-        return Predictors.of(design, coef, newdata.assign(**{name: value})).mean(mean)
+        rows = newdata.copy()
+        rows[name] = value
+        return Predictors.of(design, coef, rows).mean(mean)
 
     def against(low: Estimated, high: Estimated, width: float) -> Estimated:
         gradient = (high.gradient - low.gradient) / width

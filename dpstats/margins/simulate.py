@@ -85,21 +85,24 @@ def simulated(
     usable = np.isfinite(eta)
     y = np.full(len(rows), math.nan)
     y[usable] = drawn(family, np.asarray(mean(eta[usable])), dispersion, alpha, seed)
-    return rows.assign(**_response(design, y))
+    name, values = _response(design, y)
+    rows = rows.copy()
+    rows[name] = values
+    return rows
 
 
-def _response(design: Design, y: Floats) -> dict[str, Any]:
+def _response(design: Design, y: Floats) -> tuple[str, Any]:
     """The column that the left-hand side reads, where its function can be undone; else itself."""
     expr, levels = design.response_factor, design.response_levels
     name = design.response or "response"
     if levels:
         values = pd.Series(np.where(np.isnan(y), None, np.array(levels, dtype=object)[(y > 0) * 1]))
-        return {name: values.infer_objects()}
+        return name, values.infer_objects()
     if (
         expr is not None
         and expr.op in _BACK
         and len(expr.args) == 1
         and expr.args[0].op == "column"
     ):
-        return {str(expr.args[0].value): _BACK[expr.op](y)}
-    return {name: y}
+        return str(expr.args[0].value), _BACK[expr.op](y)
+    return name, y

@@ -278,6 +278,24 @@ def test_persons_count_with_so_many_rows() -> None:
     assert _private(fit, "slopes", table, mu=1, rows_per_person=4, seed=1).privacy.mu == 1
 
 
+@pytest.mark.parametrize("rows", [None, 1, 3])
+def test_costs_are_not_added_up_where_the_fit_hides_how_many_rows_there_are(
+    rows: int | None,
+) -> None:
+    table = TABLE.assign(who=np.repeat(np.arange(_N // 4), 4).astype(str))
+    unit: dict[str, Any] = {"person": "who", "rows_per_person": rows, "seed": 1}
+    summed = dp_glm("b ~ x + z", table, table, mu=2, **unit)
+    unit["rows_per_person"] = rows or 4
+    found = _private(summed, "slopes", table, mu=1, **unit)
+    assert found.n > summed.n
+    note = " ".join(found.notes)
+    assert "the number of rows is public as well. The two costs do not simply add up." in note
+    assert "together" not in note
+    first_rows = dp_lm("y ~ x * z", table, table, mu=2, method="pmt", **unit)
+    note = " ".join(_private(first_rows, "slopes", table, mu=1, **unit).notes)
+    assert f"the two together have cost mu = {5**0.5:.4g}" in note
+
+
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [

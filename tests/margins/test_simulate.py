@@ -115,3 +115,20 @@ def test_criteria_choose_columns() -> None:
         fit.path("ridge").best()
     with pytest.raises(ArgumentError, match="'BIC' or 'AIC'"):
         fit.path().best("Cp")
+
+
+def test_a_column_may_have_any_name() -> None:
+    """Also one that a method of pandas gives an argument."""
+    named = {"x": "self", "g": "inplace"}
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=_N), "g": rng.choice(["a", "b"], _N)})
+    table["y"] = table.x + (table.g == "b") + rng.normal(size=_N)
+    plain = dp_lm("y ~ x + g", table, table, mu=1, seed=1)
+    other = table.rename(columns=named)
+    fit = dp_lm("y ~ self + inplace", other, other, mu=1, seed=1)
+    for verb in ("slopes", "comparisons"):
+        found, expected = (getattr(f, verb)(t).frame for f, t in ((fit, other), (plain, table)))
+        assert list(dict.fromkeys(found.term)) == ["self", "inplace"]
+        assert np.array_equal(found.estimate, expected.estimate)
+    back = dp_lm("self ~ y", other, other, mu=1, seed=1).simulate(seed=1, newdata=other)
+    assert list(back) == list(other)

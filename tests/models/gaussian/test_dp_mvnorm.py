@@ -1180,6 +1180,18 @@ def test_where_units_differ_no_joint_total_is_stated() -> None:
     assert "joint cost is not stated" in " ".join(fit.notes)
 
 
+def test_moments_of_rows_and_a_fit_that_hides_their_number_protect_different_units() -> None:
+    formula, private = "educ ~ age + religious", fair()[1].assign(who=np.arange(6048) // 2)
+    unit: dict[str, Any] = {"person": "who", "rows_per_person": 2, "mu": 1, "seed": 1}
+    columns = ["age", "educ", "religious"]
+    moments = dp_mvnorm(columns, private, public=fair()[0], **unit).to_moments(formula)
+    summed = dp_lm(formula, private, public=moments, **unit)
+    assert "joint cost is not stated" in " ".join(summed.notes)
+    assert "what they cost together is not stated" in " ".join(str(etable([summed])).split())
+    first_rows = dp_lm(formula, private, public=moments, method="pmt", **unit)
+    assert f"the two together cost mu = {2**0.5:.4g}" in " ".join(first_rows.notes)
+
+
 def test_a_table_counts_released_moments_with_the_fits() -> None:
     moments = _released_moments(seed=1)
     private = fair()[1]
