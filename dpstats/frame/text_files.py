@@ -3,8 +3,9 @@
 Cells are text, and what a cell stands for is decided cell by cell from what the design reads there: a
 number, a level, a truth value. Types that are guessed from all cells would change with one of them.
 Whether a file can be read (quotes that end, rows of one length, none of them longer than `_BLOCK`) is
-public, as for every source. No message lists the names of columns: where a file has none, they are
-those of a row.
+public, as for every source. So is its number of rows: in a file of one column that ends without a line
+end, a last cell that is empty is no row. No message lists the names of columns: where a file has none,
+they are those of a row.
 """
 
 from __future__ import annotations
