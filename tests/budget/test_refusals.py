@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpstats import Budget, BudgetExceeded
+from dpstats import (
+    Budget,
+    BudgetExceeded,
+    dp_feols,
+    dp_glm,
+    dp_lm,
+    dp_mvnorm,
+    eptr_bayes,
+    eptr_lm,
+    eptr_nw,
+)
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy, Total
 from dpstats.errors import ArgumentError, BudgetError, PrivacyError
-from tests.budget.cases import PRIVATE, charge, lm, mean
+from tests.budget.cases import PRIVATE, PUBLIC, charge, lm, mean
 
 
 @pytest.mark.parametrize(
@@ -175,6 +187,62 @@ def test_what_is_no_budget_is_refused_before_anything_is_read() -> None:
     for wrong in (2, "study.budget", {"mu": 1}, Budget):
         with pytest.raises(ArgumentError, match="budget must be a dpstats"):
             lm(budget=wrong)
+
+
+_MORE = PRIVATE.assign(who=np.arange(len(PRIVATE)) // 2, kind=np.where(PRIVATE.affair, "a", "b"))
+_KINDS = {"age": (10, 60), "kind": ["a", "b"], "(norm)": 2}
+_FORMULA, _LIMITS = (
+    "educ ~ age + religious",
+    {"age": (10, 60), "religious": (1, 4), "educ": (5, 20)},
+)
+_CALLS: dict[str, Callable[..., Any]] = {
+    "dp_lm": partial(dp_lm, _FORMULA, PRIVATE, PUBLIC),
+    "dp_lm, persons": partial(dp_lm, _FORMULA, _MORE, PUBLIC, person="who"),
+    "dp_lm, pmt": partial(dp_lm, _FORMULA, PRIVATE, PUBLIC, method="pmt"),
+    "dp_lm, ssp": partial(dp_lm, _FORMULA, PRIVATE, method="ssp", limits=_LIMITS),
+    "dp_glm": partial(dp_glm, "affair ~ age", PRIVATE, PUBLIC),
+    "dp_glm, pmt": partial(dp_glm, "affair ~ age", PRIVATE, PUBLIC, method="pmt"),
+    "dp_feols": partial(dp_feols, "educ ~ 1 | age ~ religious", PRIVATE, PUBLIC),
+    "eptr_lm, adassp": partial(eptr_lm, _FORMULA, PRIVATE, PUBLIC, method="adassp"),
+    "eptr_bayes": partial(eptr_bayes, "affair ~ age + educ", PRIVATE, PUBLIC),
+    "eptr_bayes, radius": partial(eptr_bayes, "kind ~ age", _MORE, limits=_KINDS),
+    "eptr_nw": partial(eptr_nw, "educ ~ age", PRIVATE, PUBLIC),
+    "dp_mvnorm, paper": partial(dp_mvnorm, ["age", "educ"], PRIVATE, PUBLIC, method="paper"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::dpstats.errors.PlanWarning")
+@pytest.mark.parametrize("name", _CALLS)
+def test_a_total_whose_noise_is_too_large_is_refused_before_it_is_charged(name: str) -> None:
+    refused = []
+    for mu in np.geomspace(1e-9, 0.1, 33):
+        budget = Budget(mu=1, person="who" if "persons" in name else None)
+        try:
+            _CALLS[name](mu=float(mu), budget=budget, seed=1)
+        except PrivacyError:
+            assert not budget.entries
+            refused.append(mu)
+    assert 0 < len(refused) < 33
+
+
+@pytest.mark.filterwarnings("ignore::dpstats.errors.PlanWarning")
+def test_what_pays_for_noise_with_a_delta_is_refused_before_it_is_charged() -> None:
+    refused = []
+    for delta in (1e-300, 1e-30, 1e-6, 1e-3):
+        budget = Budget(epsilon=1, delta=0.1)
+        try:
+            eptr_lm(_FORMULA, PRIVATE, PUBLIC, epsilon=0.05, delta=delta, budget=budget, seed=1)
+        except PrivacyError:
+            assert not budget.entries
+            refused.append(delta)
+    assert refused
+    assert 1e-3 not in refused
+    for epsilon in np.geomspace(1e-6, 1, 7):
+        budget = Budget(epsilon=10)
+        try:
+            _CALLS["dp_mvnorm, paper"](epsilon=float(epsilon), budget=budget, seed=1)
+        except PrivacyError:
+            assert not budget.entries
 
 
 def test_a_budget_of_persons_takes_no_call_for_rows() -> None:

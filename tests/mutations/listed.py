@@ -61,6 +61,9 @@ _FORGETTING = "tests/test_forgetting.py"
 _CHARGES = "tests/budget/test_charges.py"
 _BUDGET_CALLS = "tests/budget/test_calls.py"
 _BUDGET_REFUSALS = "tests/budget/test_refusals.py"
+_TOO_SMALL = (
+    f"{_BUDGET_REFUSALS}::test_a_total_whose_noise_is_too_large_is_refused_before_it_is_charged"
+)
 
 # -- noise ------------------------------------------------------------------------------------------
 
@@ -969,7 +972,7 @@ _GLM_FITS = """        ready = prepared(task, rows.n)
         ready = prepared(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
 """
-_LM_FITS = """            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+_LM_FITS = """            require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
     levels = charged.levels(unknown, noise)
     if unknown:
@@ -987,6 +990,20 @@ _CHARGED = (
         "return Call(function, given, unit, unit.whole(spend.total), spend.total, **how), spend",
         "return Call(function, given, unit, spend.total, spend.total, **how), spend",
         *_charged("eptr_lm, ptr, dp", "eptr_bayes, sums", "eptr_nw, gp", "eptr, gdp"),
+    ),
+    _charge(
+        "a round of the paper's pipeline that cannot be released is charged",
+        "dpstats/models/gaussian/fit.py",
+        '[PAPERS_SHARE if method == "paper" else first]',
+        "[first]",
+        f"{_TOO_SMALL}[dp_mvnorm, paper]",
+    ),
+    _charge(
+        "a total too small for its smallest share is charged",
+        "dpstats/models/linear/dp_lm.py",
+        "call.per_row.mu, LEAST[method])",
+        "call.per_row.mu, 1.0)",
+        f"{_TOO_SMALL}[dp_lm]",
     ),
     _charge(
         "Gaussian calls charge per row",

@@ -32,7 +32,8 @@ from dpstats.models.eptr_bayes.fit import (
     from_test,
     make_test,
 )
-from dpstats.models.eptr_bayes.releases import ClassSession
+from dpstats.models.eptr_bayes.planning import LIFT
+from dpstats.models.eptr_bayes.releases import ClassSession, require_room
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import Kind
 from dpstats.public_input import require_bounds
@@ -185,6 +186,8 @@ def eptr_bayes(
                 design, len(levels), public, limits, method, kind, rows.n, spend.mu
             )
             test = make_test(method, geometry, len(levels), rows.n, target, spend)
+            if test is None:
+                require_room(rows.n, spend.mu, None if geometry.cut is None else LIFT)
     noise = call.noise()
     columns = None
     if geometry is None:

@@ -21,7 +21,8 @@ from dpstats.mechanism.conditional import (
     lattice_unit,
     ratio_on_lattice,
 )
-from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.lattice import Grid
+from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
@@ -31,6 +32,13 @@ from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 
 _DEEPEST = 300
+
+
+def require_room(n: int, mu: float, ratio: float | None) -> None:
+    """Raise where sums, or moments with this ``ratio``, would need more noise than there is."""
+    grid = Grid.for_rows(n)
+    size = 2.0 * grid.fine if ratio is None else math.sqrt(2) * (1 + ratio**2) * grid.steps**2
+    check_sd(max(size / mu, SMALLEST_SD))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, check_written, formula_notes
+from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_linear.fit import at_once, make_test
@@ -27,12 +28,13 @@ from dpstats.models.eptr_linear.public import (
 )
 from dpstats.models.eptr_linear.result import EptrLinearModel
 from dpstats.models.eptr_linear.rounds import by_rounds
-from dpstats.models.linear.dp_lm import check_response
+from dpstats.models.linear.dp_lm import LEAST, check_response
 from dpstats.models.linear.page import EPTR_METHODS
 from dpstats.propose_test.call import Kind
 from dpstats.public_input import require_bounds
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
+from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 WEAKER = (
@@ -47,6 +49,8 @@ _KINDS: dict[str, Kind] = {
     "adassp": "gaussian",
     "paper": "paper",
 }
+_LIKE = {"rounds": "anchored", "adassp": "pmt"}
+"""The method of dp_lm whose noise is as large."""
 
 
 def truncated_note(method: str, public: bool) -> str:
@@ -209,6 +213,8 @@ def eptr_lm(
             test = make_test(method, geometry, rows.n, rows.d, spend, target)
         elif moments is None:
             check_budget(rows.n, rows.d, spend.mu, call.unit, delta)
+        if method in _LIKE:
+            require_share(Grid.for_rows(rows.n), spend.mu, LEAST[_LIKE[method]])
     noise = call.noise()
     session: Session[Any]
     if method == "rounds":

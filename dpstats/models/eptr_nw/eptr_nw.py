@@ -29,6 +29,7 @@ from dpstats.models.eptr_nw.fit import (
 )
 from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, beyond_note, plan_notes
 from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
+from dpstats.models.eptr_nw.releases import require_room
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
 from dpstats.propose_test.call import Kind
 from dpstats.public_input import require_bounds
@@ -189,6 +190,8 @@ def eptr_nw(
         test = make_test(setting, degree, spend) if method == "ptr" else None
         points = papers_points(setting, degree, spend) if method == "paper" else None
         counts_sd = planned_counts_sd(spend.mu) if method == "gp" else None
+        if method == "gp":
+            require_room(spend.mu)
         planned = plan_notes(setting, counts_sd, rows.n)
         for message in planned:
             warn_at_call(message)

@@ -24,7 +24,7 @@ from dpstats.mechanism.conditional import (
     lattice_unit,
     ratio_on_lattice,
 )
-from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session
@@ -37,11 +37,17 @@ _JITTER = 2.0**-10
 _ENTRY = 2.0**-40
 _DEEPEST = 300
 _PARTS = 64
+_UNIT = 2.0**-30  # of the sums of a curve
 _BELOW, _SQUARE = 61, 24  # of 64: weights of denominator and squares beside the numerator's 1
 CURVE_MOVES = math.sqrt(4 + (_SQUARE / _PARTS) ** 2)
 """Largest change of a curve's sums, proved in `KernelSession.curve`."""
 DENOMINATOR = _PARTS / _BELOW
 """Noise of a curve's denominator over that of its numerator."""
+
+
+def require_room(mu: float) -> None:
+    """Raise where a curve would need more noise than there is: its features are about 1 long."""
+    check_sd(max(2 * CURVE_MOVES / _UNIT / mu, SMALLEST_SD))
 
 
 @dataclass(frozen=True)
@@ -245,7 +251,7 @@ class KernelSession(Session[KernelRows]):
         # to the nearest multiple of 2^-30: half a step per number, in each of two neighbours
         shift = round(math.log2(_PARTS * self._rows.grid.fine / _ENTRY)) - 30
         total = np.array([(int(v) + (1 << (shift - 1))) >> shift for v in exact], dtype=object)
-        unit = 2.0**-30
+        unit = _UNIT
         sensitivity = CURVE_MOVES * features.length / unit + math.sqrt(total.size)
         release = self._record(
             release_vector(

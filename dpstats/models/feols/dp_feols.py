@@ -22,13 +22,14 @@ from dpstats.frame import (
     panel_moments,
     subset_design,
 )
+from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
-from dpstats.models.linear.dp_lm import check_response
+from dpstats.models.linear.dp_lm import LEAST, check_response
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.estimate import Estimate
-from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 
 _ROWS_EACH = 40.0
@@ -140,6 +141,7 @@ def dp_feols(
         rows = charged.rows(moments.design)
         check_size(rows.n, rows.d, call.unit.counted)
         _check_dummies(formula, task.columns, rows.n, call.total.mu, person)
+        require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST["anchored"])
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments, lines=fit.linear.diagnostics)
     notes += formula_notes(formula.design(None))

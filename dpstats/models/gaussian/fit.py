@@ -38,6 +38,7 @@ from dpstats.models.gaussian.public_range import (
 )
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
+    PAPERS_SHARE,
     Rounds,
     Schedule,
     papers_rounds,
@@ -223,7 +224,8 @@ def plan_call(
     sides = _side_shares(n, noise)
     plan = plan_gaussian(n, d, m, noise, gamma=gamma, cond=cond, eta=eta, reserved=sum(sides))
     limits = papers_range(d, eta) if method == "paper" else public_range(d, m, eta, gamma)
-    require_room(total, n, d, 1, [plan.share] if plan.rounds else [plan.final])
+    first = plan.share if plan.rounds else plan.final
+    require_room(total, n, d, 1, [PAPERS_SHARE if method == "paper" else first])
     expected = _expected_error(n, d, m, noise, cond)
     alone = not m or pool or gamma > 0 or method == "paper"
     messages = _warnings(n, d, m, noise, cond, expected, alone)

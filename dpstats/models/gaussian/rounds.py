@@ -41,7 +41,9 @@ COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
 _LEAST_LIFT = 0.2
 """b/g where the mean is released apart: for the number of rows and the centre of second moments."""
-_PAPERS_ROUNDS, _PAPERS_SHARE, _PAPERS_CUT_SHARE = 10, 0.25, 0.005
+_PAPERS_ROUNDS, _PAPERS_CUT_SHARE = 10, 0.005
+PAPERS_SHARE = 0.25 / _PAPERS_ROUNDS
+"""Of each round of the papers'."""
 _OCTAVES = 32
 LEAST_RADIUS = 1.5
 """In units of sqrt(d): scales are known to a factor of two at best."""
@@ -515,7 +517,7 @@ def papers_rounds(
     stands out of the noise, or when the noise alone would fill half of the new coordinates.
     """
     n, d = session.n, start.d
-    share, cell, reach, largest = _PAPERS_SHARE / _PAPERS_ROUNDS, start, mean_range, condition
+    share, cell, reach, largest = PAPERS_SHARE, start, mean_range, condition
     log_rows = math.log(2 * n * (_PAPERS_ROUNDS + 1) / eta)
     log_term = math.log(4 * (_PAPERS_ROUNDS + 1) / eta)
     made, resolved = 0, False

@@ -21,10 +21,11 @@ from dpstats.budget.budget import Budget
 from dpstats.call import Call, with_levels
 from dpstats.errors import ArgumentError, PublicDataError, UnknownArgument
 from dpstats.frame import Design, PublicMoments, check_written, formula_notes
+from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, is_family, resolve_family
 from dpstats.models.glm.fit import GlmFit, check_room
-from dpstats.models.glm.methods import GlmTaskForN, prepared
+from dpstats.models.glm.methods import PAPERS_STEPS, GlmTaskForN, prepared
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.models.glm.task import GlmTask
@@ -46,10 +47,12 @@ from dpstats.score_rounds.first_look import (
     undetermined_note,
 )
 from dpstats.score_rounds.notes import notes_of_first_rows
-from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import model_items
 
 _MOST_STEPS = 50
+_LEAST = 1e-3
+"""Of all shares of a total the least; those of the papers' rounds are alike."""
 
 
 @one_blas_thread()
@@ -230,6 +233,8 @@ def dp_glm(
             persons,
             alone,
         )
+        least = 1 / (4 * (iterations or PAPERS_STEPS)) if method == "pmt" else _LEAST
+        require_share(Grid.for_rows(rows.n), call.per_row.mu, least)
         ready = prepared(task, rows.n)
     noise = call.noise()
     levels = charged.levels(unknown, noise)

@@ -27,7 +27,7 @@ from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.notes import left_out_note
 from dpstats.score_rounds.releases import ScoreSession
 
-_PAPERS_STEPS = 5
+PAPERS_STEPS = 5
 _MOST = 0.5
 """Share of the rows."""
 
@@ -115,7 +115,7 @@ class GlmTaskForN:
                 self.limits,
                 radius,
                 task.ridge,
-                task.iterations or _PAPERS_STEPS,
+                task.iterations or PAPERS_STEPS,
             )
             return fit, session
 

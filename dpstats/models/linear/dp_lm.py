@@ -21,6 +21,7 @@ from dpstats.budget.budget import Budget
 from dpstats.call import Call, with_levels
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments, check_written, formula_notes
+from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
@@ -39,7 +40,11 @@ from dpstats.public_input import (
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.notes import notes_of_first_rows
+from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
+
+LEAST = {"anchored": 3e-3, "pmt": 0.25, "ssp": 1.0}
+"""Of the shares of a total the least, in terms of second moments with the least sensitivity."""
 
 
 @one_blas_thread()
@@ -216,6 +221,8 @@ def dp_lm(
         if alone:
             check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+        else:
+            require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
     levels = charged.levels(unknown, noise)
     if unknown:
