@@ -20,6 +20,7 @@ from dpstats.models.glm.family import Family
 from dpstats.models.glm.lengths import ROW_LENGTHS, RowsSeen, row_lengths
 from dpstats.models.glm.notes import (
     SEPARATED,
+    few_events_note,
     overdispersed_note,
     separated,
     step_notes,
@@ -30,6 +31,7 @@ from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
 from dpstats.models.glm.public import StartingPoint, released_null
 from dpstats.models.glm.rounds import GlmRounds
 from dpstats.models.glm.task import GlmTask
+from dpstats.numerics.histogram import SURE
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
@@ -302,7 +304,11 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
     alone, persons = start.leverage is not None, rounds.session.persons
     tail: tuple[str, ...] = ()
     if curvature.resolved and not family.binary:
+        root = rounds.coordinates.root
+        rates = n * root.T @ curvature.used @ root
         tail = unseen_note(rounds.unseen, n)
+        if rounds.persons is None and not apart and not unsettled and start.enough:
+            tail = tail or few_events_note(family, design, rates, SURE * rounds.unseen)
     return GlmFit(
         estimate,
         None if last.damped else solved.system,  # the bounds are of full Newton steps

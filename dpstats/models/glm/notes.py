@@ -24,6 +24,9 @@ _ALIKE, _NOISY, _RARE = 0.15, 0.5, 0.2
 """Relative difference of mean and mean square of a column that is taken to be one of zeros and ones; the
 same where private rows tell, with noise, that ones are rare; and what is rare."""
 
+_FEW_EVENTS = 2.75
+"""Times as many events as rows that noise hides, from which it hardly matters how these share them."""
+
 SEPARATED = (
     "Standard errors are not given: at these coefficients the public rows are predicted nearly "
     "without error, as when a column separates the responses. Steps are still long there, and no "
@@ -87,6 +90,27 @@ def stray_note(stray: float, noise_sd: float, n: int) -> tuple[str, ...]:
         f"About {in_prose(stray)} private rows lie far outside the public ones, as codes for missing "
         "values or a long tail do: they are cut, and may count for less. Look for such codes "
         "in the public rows, give limits= to the columns, or fit without public rows.",
+    )
+
+
+def few_events_note(
+    family: Family, design: Design, rates: Floats, hidden: float
+) -> tuple[str, ...]:
+    """Where noise hides whether the rows with a count have one event or several.
+
+    ``rates``: the released sum of x w x' over rows, in the user's coordinates; with an intercept its
+    entry there is the number of events, of which the Poisson law foresees one a row.
+    """
+    if not family.counts or design.constant is None or design.weights is not None:
+        return ()
+    events = float(rates[design.constant, design.constant])
+    if not 0 < events < _FEW_EVENTS * hidden:
+        return ()
+    return (
+        f"About {in_prose(events)} events make these rates, and noise may hide {in_prose(hidden)} "
+        "rows with a long count: where events come several to a row, they are cut, and the rates may "
+        "be too low by half or more. More rows or a larger budget show it; a model of zeros and ones "
+        "(any event) does not need it.",
     )
 
 

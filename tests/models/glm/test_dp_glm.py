@@ -941,3 +941,26 @@ def test_public_rows_of_other_units_are_left_out_where_they_are_no_guide(
     assert (fit.se() < 2 * good.se()).all()
     assert fit.privacy.spent[0].mu ** 2 == pytest.approx(0.006)  # what was found by public rows
     assert sum(one.mu**2 for one in fit.privacy.spent) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("m", [0, 300])
+def test_few_events_that_may_come_several_to_a_row_are_said_to_be(m: int) -> None:
+    """With a hundred events in fifty rows of 5000 rates were half as large, and silent about it.
+
+    The note is there whenever errors are; with 1500 events of 20 000 rows it never is.
+    """
+
+    def drawn(rng: np.random.Generator, n: int, rate: float) -> pd.DataFrame:
+        t = 1.0 * (rng.random(n) < 0.5)
+        return pd.DataFrame({"y": (rng.random(n) < rate) * (1 + rng.poisson(1, n)), "t": t})
+
+    said = []
+    for n, rate, seeds in ((5000, 0.01, range(4)), (20_000, 0.04, range(2))):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            rows, public = drawn(rng, n, rate), drawn(rng, m, 0.02) if m else None
+            fit = dp_glm("y ~ t", rows, public, family="poisson", mu=1, seed=seed)
+            if np.isfinite(fit.se()["t"]):
+                said.append((rate, any("events make these rates" in note for note in fit.notes)))
+    assert {one for rate, one in said if rate == 0.01} == {True}
+    assert {one for rate, one in said if rate == 0.04} == {False}
