@@ -51,6 +51,8 @@ WHOLE = 0.1
 _EVERY = slice(None)
 _TENTH = 0.1
 """Share of the rows beyond the 90 % quantile."""
+_LONGEST = 0.3
+"""Rows of the body that are longer, at its end."""
 _SHORTEST = 0.6
 _GRID = np.union1d(np.geomspace(_SHORTEST, 2.0**12, 600), 1.0)
 """Lengths at which the tail is known, in units of the quantile, which is one of them."""
@@ -118,7 +120,7 @@ def tail_of(
     weight, expected = _posterior(laws, rows, beyond, quantile)
     tenth = _TENTH * rows / n
     outliers = weight.sum(axis=0) @ _apart(_GRID, laws.rows, laws.powers)
-    share: Floats = tenth * (weight.sum(axis=1) @ _grid_law()) + outliers / n
+    share: Floats = tenth * (weight.sum(axis=1) @ _grid_law_of(rows)) + outliers / n
     known = len(expected)
     if known:
         edges = beyond.edges[: known + 1] / quantile
@@ -358,6 +360,17 @@ def _slopes_and_bends() -> tuple[Floats, Floats]:
 def _grid_law() -> Floats:
     """`_law` of all of them at the lengths of `_GRID`: the same for every histogram."""
     return _law(np.log(_GRID), *_slopes_and_bends())
+
+
+@lru_cache(maxsize=4)
+def _grid_law_of(rows: int) -> Floats:
+    """The same, as far as `_LONGEST` of so many rows: farther out most tables have none.
+
+    Their mean is next to all of what a power adds there, as would a lottery ticket that wins once in
+    three tables. Notes say how many rows noise may hide.
+    """
+    law = _grid_law()
+    return np.where(_TENTH * rows * law >= _LONGEST, law, 0.0)
 
 
 @lru_cache(maxsize=64)
