@@ -120,7 +120,13 @@ class CovarianceNoise:
     n : float
         Rows behind it.
     bias : float
-        What cutting takes off it, relative, as far as long tails were seen.
+        What cutting takes off a variance at most, relative, as far as long tails were seen.
+
+    Notes
+    -----
+    Where the covariance is the identity, cuts take off a matrix B >= 0 with eigenvalues up to b, the
+    bias; so an entry for unit vectors u and v with u'v = r lacks |u'Bv| <= b (1 + |r|)/2: all of it
+    on the diagonal, half of it between columns that are not correlated.
     """
 
     shape: Floats
@@ -132,9 +138,9 @@ class CovarianceNoise:
     def std_error(self, covariance: Floats) -> Floats:
         """Standard error of every entry."""
         noise = self.sd**2 / 2 * _products(self.shape)
-        size = np.diag(covariance)
-        bias = self.bias**2 * np.outer(size, size)
-        return np.asarray(np.sqrt(noise + _products(covariance) / max(self.n, 1.0) + bias))
+        size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        lacking = self.bias * (np.outer(size, size) + np.abs(covariance)) / 2
+        return np.asarray(np.sqrt(noise + _products(covariance) / max(self.n, 1.0) + lacking**2))
 
 
 def _products(matrix: Floats) -> Floats:

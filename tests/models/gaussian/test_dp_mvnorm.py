@@ -23,6 +23,7 @@ from dpstats import PublicMoments, dp_lm, dp_mean, dp_mvnorm, etable, public_mom
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PlanWarning
 from dpstats.frame import design_matrix
+from dpstats.models.gaussian.fit import CovarianceNoise
 from tests.grids import thinned
 from tests.models.eptr_linear.test_eptr_lm import values_read
 
@@ -1217,3 +1218,17 @@ def test_public_rows_of_other_units_give_no_errors_of_a_mean() -> None:
     assert odd.se().isna().all()
     assert [note for note in odd.notes if "other units" in note]
     assert not [note for note in good.notes if "other units" in note]
+
+
+def test_what_an_error_of_a_covariance_allows_for_cuts_holds_what_they_take_off() -> None:
+    """Any matrix with eigenvalues between 0 and the bias, in coordinates of the covariance's root."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        d = int(rng.integers(1, 6))
+        root = rng.normal(size=(d, d)) * rng.lognormal(0, 2, d)
+        turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        bias = float(rng.uniform(0.01, 0.5))
+        values = bias * rng.choice([0.0, 1.0, rng.random()], d)
+        lacking = root.T @ (turn * values) @ turn.T @ root
+        allowed = CovarianceNoise(np.zeros((d, d)), 0.0, np.inf, bias).std_error(root.T @ root)
+        assert (np.abs(lacking) <= allowed * (1 + 1e-9)).all()
