@@ -38,8 +38,6 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import (
     Estimate,
-    pool_steps,
-    share_left,
     where_given,
     without_columns,
     without_errors,
@@ -62,6 +60,7 @@ from dpstats.score_rounds.releases import Round, ScoreSession, require_share
 from dpstats.score_rounds.rounds import (
     PERSONS,
     Coordinates,
+    Solution,
     rows_line,
     rows_of_each,
     solution,
@@ -216,127 +215,154 @@ def _needs_level(start: StartingPoint, family: Family, terms: Sequence[str]) -> 
 
 
 def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
-    """Coefficients, covariances and diagnostics from what was released.
-
-    The last round is averaged, by inverse variance, with those of the others that had arrived.
-    """
-    family, start, steps, n = rounds.family, rounds.start, rounds.steps, rounds.session.n
-    design, ridge = task.design, task.ridge
-    comparable = steps[rounds.turned_at :]
-    curvature, cut, last = rounds.curvature, rounds.plans[-1].cut, steps[-1]
+    """Coefficients, covariances and diagnostics from what was released."""
+    family, start, last = rounds.family, rounds.start, rounds.steps[-1]
+    curvature = rounds.curvature
     assert curvature is not None
-    summary, terms = summary_of(made), design.terms
-    share = max(last.remainder, min(share_left([one.step for one in comparable]), 1.0))
-    hessian, inverse = with_inverse(curvature.used + rounds.penalty)
-    lost = cut.excess / cut.slope
-    way = share * hessian @ last.step.move
-    used = [one.step for one in comparable[:-1] if one.arrived] + [last.step]
-    lean = rounds.lean
-    if lean is not None:
-        used = [one.turned(lean.turn, inverse) for one in used]
-        used, way = used[-1:] if lean.stretch > 1 else used, lean.turn @ way
-    pooled = replace(pool_steps(used), left=(way,), left_sd=0.0, excess=lost, most=lost)
-    widening = 0.0 if rounds.bounded else _WIDENING
+    summary = summary_of(made)
+    pooled, step = rounds.pooled()
     solved = solution(
         rounds,
         curvature,
         pooled,
-        used[-1],
+        step,
         made,
         dispersion=None if family.dispersed else 1.0,
-        widening=widening,
-        ridge=ridge,
+        widening=_widening(rounds),
+        ridge=task.ridge,
         square_floor=1e-3 * summary.mean_square_sd,
         persons=rounds.persons,
     )
-    estimate, pearson = solved.estimate, solved.square
-    spread = (estimate.dispersion or 1.0) / n
-    sampling2 = spread * float(np.trace(inverse))
-    unsettled = rounds.flatter(rounds.coordinates.root @ estimate.coef) or _unsettled(
-        curvature, last, sampling2
-    )
-    per_row = rows_of_each(rounds.persons, n)
-    unit = math.sqrt(estimate.dispersion or 1.0)  # lines so far are at unit dispersion
-    lines = [
-        replace(line, value=line.value / unit, noise_sd=line.noise_sd / unit)
-        for line in rounds.lines
-        if line.value is not None and line.noise_sd is not None
-    ]
+    coef = solved.estimate.coef
+    _, inverse = with_inverse(curvature.used + rounds.penalty)
+    sampling2 = (solved.estimate.dispersion or 1.0) / rounds.session.n * float(np.trace(inverse))
+    flatter = rounds.flatter(rounds.coordinates.root @ coef)
+    unsettled = flatter or _unsettled(curvature, last, sampling2)
     apart = (
         family.binary
         and start.rows is not None
-        and separated(family.mean(start.rows.x @ estimate.coef + start.rows.offset))
+        and separated(family.mean(start.rows.x @ coef + start.rows.offset))
     )
-    hidden = start.hidden
-    if not start.enough:
-        estimate = without_columns(estimate)
-    elif apart or unsettled:
-        estimate = without_errors(estimate)
-    else:
-        if not curvature.resolved:
-            estimate = without_hidden(
-                estimate, rounds.coordinates.back, curvature, of_levels(design)
-            )
-        if hidden is not None:
-            estimate = without_columns(without_errors(estimate, hidden), start.nothing)
-    unknown = np.isnan(np.diag(estimate.sampling))
-    partly = bool(unknown.any() and not unknown.all()) and not curvature.resolved
-    if hidden is not None and not partly:
-        unknown = hidden
-    diagnostics = (
-        *row_diagnostics(
-            (summary.cut_share, summary.share_sd),
-            (summary.empty_share, summary.share_sd),
-            "share whose score or information was cut in the last round",
-            "share that is missing, or has an unknown level or an impossible response",
-            rounds.session.persons,
-            summary.outside,
-        ),
-        *rows_line(rounds.persons),
-        condition_line(curvature.released),
-        *lines,
-        *allowance_line(terms, where_given(solved.moved.expected, estimate), widening),
-        *leaning_line(terms, solved.leaning, estimate),
-        *unseen_line(rounds.unseen, rounds.session.persons),
-    )
-    design_moments = start.design_moments()
-    pearson_sd = None if pearson is None else summary.mean_square_sd / per_row
-    alone, persons = start.leverage is not None, rounds.session.persons
-    tail: tuple[str, ...] = ()
-    if curvature.resolved and not family.binary:
-        root = rounds.coordinates.root
-        rates = n * root.T @ curvature.used @ root
-        tail = unseen_note(rounds.unseen, n)
-        if rounds.persons is None and not apart and not unsettled and start.enough:
-            tail = tail or few_events_note(family, design, rates, SURE * rounds.unseen)
+    ended = _Ended(rounds, made, task, solved, unsettled, apart)
+    estimate, cautions = ended.estimate(curvature), ended.cautions(curvature)
+    sd = summary.mean_square_sd / rows_of_each(rounds.persons, rounds.session.n)
     return GlmFit(
         estimate,
         None if last.damped else solved.system,  # the bounds are of full Newton steps
-        "private" if family.dispersed else "fixed",
-        pearson,
-        pearson_sd,
-        len(steps),
-        diagnostics,
-        (() if start.enough else TOO_LITTLE)
-        + (() if alone else few_rows_note(n, len(terms), rounds.session.total.mu, persons))
-        + unused_note(
-            summary,
-            design,
-            persons,
-            alone,
-            _IMPOSSIBLE,
-            None if family.linear else family.domain,
-        )
-        + (hidden_note(terms, unknown, start.nothing) if partly or hidden is not None else ())
-        + (ridge_note(ridge) if partly else step_notes(curvature, unsettled, ridge))
-        + (SEPARATED if apart else unbounded_note(design, estimate, design_moments, family, alone))
-        + (stray_note(rounds.stray, rounds.unseen, n) if start.rows is not None else ())
-        + outside_note(design, summary.outside, summary.share_sd)
-        + tail
-        + (overdispersed_note(family, pearson, pearson_sd) if made.outer is None else ()),
-        tail,
-        design_moments,
+        dispersion_source="private" if family.dispersed else "fixed",
+        pearson=solved.square,
+        pearson_sd=None if solved.square is None else sd,
+        steps=len(rounds.steps),
+        diagnostics=ended.diagnostics(estimate, curvature),
+        notes=ended.notes(estimate, curvature, cautions, sd),
+        cautions=cautions,
+        design_moments=start.design_moments(),
     )
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """Rounds that were made, what they come to, and what is to be said of it.
+
+    ``unsettled``: the way is not at its end; ``apart``: public rows are predicted without error.
+    """
+
+    rounds: GlmRounds
+    made: Round
+    task: GlmTask
+    solved: Solution
+    unsettled: bool
+    apart: bool
+
+    def estimate(self, curvature: Curvature) -> Estimate:
+        """The estimate, with errors of what can be seen only."""
+        start, estimate = self.rounds.start, self.solved.estimate
+        if not start.enough:
+            return without_columns(estimate)
+        if self.apart or self.unsettled:
+            return without_errors(estimate)
+        if not curvature.resolved:
+            back, levels = self.rounds.coordinates.back, of_levels(self.task.design)
+            estimate = without_hidden(estimate, back, curvature, levels)
+        if start.hidden is not None:
+            estimate = without_columns(without_errors(estimate, start.hidden), start.nothing)
+        return estimate
+
+    def diagnostics(self, estimate: Estimate, curvature: Curvature) -> tuple[Diagnostic, ...]:
+        rounds, summary, terms = self.rounds, summary_of(self.made), self.task.design.terms
+        expected = where_given(self.solved.moved.expected, estimate)
+        return (
+            *row_diagnostics(
+                (summary.cut_share, summary.share_sd),
+                (summary.empty_share, summary.share_sd),
+                "share whose score or information was cut in the last round",
+                "share that is missing, or has an unknown level or an impossible response",
+                rounds.session.persons,
+                summary.outside,
+            ),
+            *rows_line(rounds.persons),
+            condition_line(curvature.released),
+            *self._steps(),
+            *allowance_line(terms, expected, _widening(rounds)),
+            *leaning_line(terms, self.solved.leaning, estimate),
+            *unseen_line(rounds.unseen, rounds.session.persons),
+        )
+
+    def _steps(self) -> list[Diagnostic]:
+        """Lines of the steps, which were written at unit dispersion."""
+        unit = math.sqrt(self.solved.estimate.dispersion or 1.0)
+        return [
+            replace(line, value=line.value / unit, noise_sd=line.noise_sd / unit)
+            for line in self.rounds.lines
+            if line.value is not None and line.noise_sd is not None
+        ]
+
+    def cautions(self, curvature: Curvature) -> tuple[str, ...]:
+        """Notes that say that cutting may have moved coefficients."""
+        rounds, family = self.rounds, self.rounds.family
+        if not curvature.resolved or family.binary:
+            return ()
+        n, root = rounds.session.n, rounds.coordinates.root
+        unseen = unseen_note(rounds.unseen, n)
+        known = rounds.start.enough and not self.apart and not self.unsettled
+        if unseen or not known or rounds.persons is not None:
+            return unseen
+        rates = n * root.T @ curvature.used @ root
+        return few_events_note(family, self.task.design, rates, SURE * rounds.unseen)
+
+    def notes(
+        self, estimate: Estimate, curvature: Curvature, cautions: tuple[str, ...], pearson_sd: float
+    ) -> tuple[str, ...]:
+        rounds, family, start = self.rounds, self.rounds.family, self.rounds.start
+        design, ridge, summary = self.task.design, self.task.ridge, summary_of(self.made)
+        n, terms, alone = rounds.session.n, design.terms, start.leverage is not None
+        mu, persons = rounds.session.total.mu, rounds.session.persons
+        domain = None if family.linear else family.domain
+        unknown = np.isnan(np.diag(estimate.sampling))
+        partly = bool(unknown.any() and not unknown.all()) and not curvature.resolved
+        if start.hidden is not None and not partly:
+            unknown = start.hidden
+        notes: tuple[str, ...] = () if start.enough else TOO_LITTLE
+        notes += () if alone else few_rows_note(n, len(terms), mu, persons)
+        notes += unused_note(summary, design, persons, alone, _IMPOSSIBLE, domain)
+        if partly or start.hidden is not None:
+            notes += hidden_note(terms, unknown, start.nothing)
+        notes += ridge_note(ridge) if partly else step_notes(curvature, self.unsettled, ridge)
+        if self.apart:
+            notes += SEPARATED
+        else:
+            notes += unbounded_note(design, estimate, start.design_moments(), family, alone)
+        if start.rows is not None:
+            notes += stray_note(rounds.stray, rounds.unseen, n)
+        notes += outside_note(design, summary.outside, summary.share_sd) + cautions
+        if self.made.outer is None:
+            notes += overdispersed_note(family, self.solved.square, pearson_sd)
+        return notes
+
+
+def _widening(rounds: GlmRounds) -> float:
+    """Share of what cuts took off the scores that is counted as an error."""
+    return 0.0 if rounds.bounded else _WIDENING
 
 
 def condition_line(released: Floats) -> Diagnostic:

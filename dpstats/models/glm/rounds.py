@@ -25,7 +25,7 @@ from dpstats.models.glm.model import Model, evened, informed
 from dpstats.models.glm.planning import GlmPlan, RoundShares, choose_information_radius
 from dpstats.models.glm.public import StartingPoint
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import Curvature, Whitening
+from dpstats.numerics.matrices import Curvature, Whitening, with_inverse
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import (
     BOUNDED,
@@ -38,6 +38,7 @@ from dpstats.score_rounds.cuts import (
     cut_for_intervals,
     cut_of_squares,
 )
+from dpstats.score_rounds.estimate import Pooled, Step, pool_steps, share_left
 from dpstats.score_rounds.leaning import Anchor, LongScores, leaning
 from dpstats.score_rounds.releases import PersonCounts, Round, Shares
 from dpstats.score_rounds.rounds import (
@@ -255,6 +256,25 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """How long public rows are, or else private ones, where no score is longer than its row."""
         start = self.start
         return self.longest if self.longest is None or start.rows is None else start.shown()
+
+    def pooled(self) -> tuple[Pooled, Step]:
+        """The last round averaged, by inverse variance, with those of the others that had arrived.
+
+        And the last step, both in coordinates of the last scores.
+        """
+        comparable, cut, last = self.steps[self.turned_at :], self.plans[-1].cut, self.steps[-1]
+        assert self.curvature is not None
+        share = max(last.remainder, min(share_left([one.step for one in comparable]), 1.0))
+        hessian, inverse = with_inverse(self.curvature.used + self.penalty)
+        lost = cut.excess / cut.slope
+        way = share * hessian @ last.step.move
+        used = [one.step for one in comparable[:-1] if one.arrived] + [last.step]
+        lean = self.lean
+        if lean is not None:
+            used = [one.turned(lean.turn, inverse) for one in used]
+            used, way = used[-1:] if lean.stretch > 1 else used, lean.turn @ way
+        pooled = replace(pool_steps(used), left=(way,), left_sd=0.0, excess=lost, most=lost)
+        return pooled, used[-1]
 
     def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
         assert made.information is not None
