@@ -402,6 +402,11 @@ def _by_name(text: str) -> Family:
             "the negative binomial needs its alpha (variance = mean + alpha mean^2), a public number: "
             "family=statsmodels.api.families.NegativeBinomial(alpha=0.5)."
         )
+    if name in ("multinomial", "multinom", "categorical", "mnlogit"):
+        raise ArgumentError(
+            f"dp_glm has no family {shown(text)}: for a response of several classes use eptr_bayes, for "
+            "two of them family='binomial'."
+        )
     name = {"normal": "gaussian", "logistic": "binomial", "bernoulli": "binomial"}.get(name, name)
     if name in ("logit", "probit", "cloglog"):
         return _checked("binomial", name, None)

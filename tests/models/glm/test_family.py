@@ -150,3 +150,9 @@ def test_what_is_expected_of_long_scores_is_the_mean_over_all_responses(family: 
 def test_nothing_is_expected_of_families_without_outcomes() -> None:
     for name, link in (("gamma", "log"), ("gaussian", "identity")):
         assert Family(name, link).expected_beyond(np.zeros(2), np.ones(2), 1.0) is None
+
+
+@pytest.mark.parametrize("name", ["multinomial", "multinom"])
+def test_several_classes_are_for_eptr_bayes(name: str) -> None:
+    with pytest.raises(ArgumentError, match="use eptr_bayes"):
+        resolve_family(name)
