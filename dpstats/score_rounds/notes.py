@@ -254,6 +254,14 @@ def _is_logarithm(formula: str) -> bool:
     return re.match(r"(np\.)?log(2|10|1p)?\(", formula.partition("~")[0].strip()) is not None
 
 
+FEW_DIFFER = (
+    "Most responses are alike, as the zeros of an amount that few spend, and noise hides how far the "
+    "others lie: they are cut where public rows let expect it. With few public rows that differ, "
+    "coefficients may be nearer to zero than their errors say. A larger public sample or budget helps, "
+    "or a model of whether a response differs (zeros and ones).",
+)
+
+
 def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:
     """Where tails are `out_of_sight`."""
     if not out_of_sight(noise_sd, n):

@@ -55,6 +55,7 @@ from dpstats.score_rounds.first_look import (
     suffices,
 )
 from dpstats.score_rounds.notes import (
+    FEW_DIFFER,
     TOO_LITTLE,
     allowance_line,
     coordinates_note,
@@ -334,4 +335,6 @@ def reported(
         cautions = tail or unseen_note(rounds.noise_sd, n, formula)
         if not cautions:
             cautions = more_cut_note(summary, rounds.foreseen(), formula)
+        if not cautions and rounds.rests_on_few():
+            cautions = FEW_DIFFER
     return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)

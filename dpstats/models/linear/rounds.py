@@ -298,12 +298,21 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if ready.marks is not None:
             of_marks = loss_of_marks(ready.marks, len(self.anchor))
             parts.append(lambda length: _ONE_WAY * of_marks(length))
-        if ready.expected is not None:
-            body = _SHORT * seen.tail.quantile / PRODUCT_QUANTILE
-            square = ready.expected**2 - body**2
-            if square > 0:
-                parts.append(loss_of_few(square))
+        square = self._square_of_few(seen)
+        if square > 0:
+            parts.append(loss_of_few(square))
         return parts
+
+    def _square_of_few(self, seen: Seen) -> float:
+        """What few rows make of the mean square of public scores; nothing where the others may."""
+        body = _SHORT * seen.tail.quantile / PRODUCT_QUANTILE
+        return max((self.ready.expected or 0.0) ** 2 - body**2, 0.0)
+
+    def rests_on_few(self) -> bool:
+        """Whether few responses differ, and by amounts that only public rows can tell."""
+        if self.ready.marks is not None:
+            return False  # zeros and ones differ by one
+        return bool(self._public_losses(self.scores[-1]))
 
     @property
     def _lost(self) -> float:
