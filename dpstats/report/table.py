@@ -90,7 +90,7 @@ def no_attribute(of: object, name: str, other_names: Mapping[str, str]) -> Attri
 
 
 class OnPage(Printed):
-    """What prints as its ``page``, a `Page`; that has the other forms.
+    """What prints as its ``page``, a `Page`, in any of its forms.
 
     ``other_names``: what people type, and what the same is called here.
     """
@@ -98,7 +98,6 @@ class OnPage(Printed):
     page: Any
     other_names: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("tidy", "to_frame", "summary_frame", "to_pandas"), "frame"),
-        **{name: f"page.{name}()" for name in ("to_latex", "to_html", "to_csv")},
         "summary": "print(), and frame for the numbers",
         "pvalues": "frame.p_value",
     }
@@ -109,9 +108,25 @@ class OnPage(Printed):
     def _printed(self) -> Any:
         return self.page
 
+    @returning_text
     def to_markdown(self) -> str:
         """The page as Markdown."""
         return str(self.page.to_markdown())
+
+    @returning_text
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        """The page as LaTeX, for booktabs; see `Page.to_latex`."""
+        return str(self.page.to_latex(caption=caption, label=label))
+
+    @returning_text
+    def to_html(self) -> str:
+        """The page as HTML."""
+        return str(self.page.to_html())
+
+    @returning_text
+    def to_csv(self) -> str:
+        """The main table of the page as CSV, with all digits."""
+        return str(self.page.to_csv())
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import statsmodels.formula.api as smf
 from scipy import stats
 
 from dpstats import anova, dp_glm, dp_lm
+from dpstats.datasets import fair
 from dpstats.errors import ArgumentError
 
 _NOISELESS: dict[str, Any] = {"rho": 1e12, "vcov": "iid", "seed": 2}
@@ -217,3 +218,19 @@ def test_intervals_of_rows_stay_on_the_scale_of_the_response() -> None:
     assert shown.conf_high.to_numpy() == pytest.approx(means.conf_high.to_numpy())
     assert (shown.conf_low > 0).all()
     assert (shown.conf_high < 1).all()
+
+
+def test_what_stands_on_a_page_has_all_its_forms() -> None:
+    public, private = fair()
+    fit = dp_lm("rate_marriage ~ age + C(children)", private, public, mu=1, seed=1)
+    means = fit.emmeans("children")
+    for shown in (
+        means,
+        means.contrasts(),
+        fit.slopes(public.head()),
+        anova(fit, fit.update("~ . - age")),
+    ):
+        assert "\\begin{table}" in shown.to_latex(caption="A caption", label="tab:one")
+        assert "<table" in shown.to_html()
+        assert shown.to_csv().count("\n") > 1
+        assert shown.to_markdown().count("|") > 4
