@@ -36,7 +36,7 @@ _SEEN = 0.1
 """Share of such a variance from which it is said what makes it less."""
 _SEEN_LEANING = 0.005
 """Share of a variance below which nobody needs to know of long scores that point one way."""
-_UNUSED = "of the private rows are not used:"
+UNUSED = "of the private rows are not used:"
 _UNUSED_LEAST = 0.03
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
@@ -363,7 +363,7 @@ def not_used(
 
 
 def _unused(share: float, causes: str) -> tuple[str, ...]:
-    return (f"About {in_prose(100 * min(share, 0.99))}% {_UNUSED} {causes}.",)
+    return (f"About {in_prose(100 * min(share, 0.99))}% {UNUSED} {causes}.",)
 
 
 def notes_of_first_rows(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:
@@ -371,22 +371,42 @@ def notes_of_first_rows(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str,
 
     Examples
     --------
+    >>> notes_of_first_rows((), PrivacyUnit(2, "who"))[0][:33]
+    'Standard errors are not clustered'
+    """
+    named = later_rows_named(notes, unit)
+    if unit.person is None or unit.jointly or unit.rows in (None, 1):
+        return named
+    return (
+        *named,
+        f"Standard errors are not clustered: each of the first {unit.rows} rows of a `{unit.person}` "
+        "counts as if it were somebody else's, so that errors are too short where rows of one are "
+        "alike. With public rows they are clustered; rows_per_person=1 needs no clusters.",
+    )
+
+
+def later_rows_named(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:
+    """Notes of rows that are not used, with a person's later rows, and what that makes of estimates.
+
+    Examples
+    --------
     >>> notes = ("About 50% of the private rows are not used: missing values.",)
-    >>> notes_of_first_rows(notes, PrivacyUnit(1, "who"))
-    ('About 50% of the private rows are not used: rows after the first of each `who`, missing values.',)
+    >>> unused, estimates = later_rows_named(notes, PrivacyUnit(1, "who"))
+    >>> unused
+    'About 50% of the private rows are not used: rows after the first of each `who`, missing values.'
+    >>> estimates[:33]
+    'Estimates are those of first rows'
     """
     if unit.person is None or unit.jointly or unit.rows is None:
         return notes
     several = f" {unit.rows}" if unit.rows > 1 else ""
-    later = f"{_UNUSED} rows after the first{several} of each `{unit.person}`,"
-    notes = tuple(note.replace(_UNUSED, later, 1) for note in notes)
-    if unit.rows == 1:
+    later = f"{UNUSED} rows after the first{several} of each `{unit.person}`,"
+    if not any(UNUSED in note for note in notes):
         return notes
     return (
-        *notes,
-        f"Standard errors are not clustered: each of the first {unit.rows} rows of a `{unit.person}` "
-        "counts as if it were somebody else's, so that errors are too short where rows of one are "
-        "alike. With public rows they are clustered; rows_per_person=1 needs no clusters.",
+        *(note.replace(UNUSED, later, 1) for note in notes),
+        "Estimates are those of first rows: where these are unlike later ones (the first year of a "
+        "panel), or persons with many rows unlike others, all rows would give others.",
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import dp_mean, dp_mixture, dp_mvnorm, eptr_bayes, eptr_nw
+from dpstats import dp_lm, dp_mean, dp_mixture, dp_mvnorm, eptr_bayes, eptr_nw
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, SchemaError
 
 
@@ -101,3 +101,17 @@ def test_errors_say_what_helps() -> None:
         eptr_bayes("g ~ .", data, public.assign(q=1.0), mu=1)
     with pytest.raises(PublicDataError, match="of the same population"):
         dp_mixture("~ x", data, k=2, mu=1)
+
+
+def test_rows_after_the_first_of_a_person_are_named_by_every_model() -> None:
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"x": rng.normal(size=6000), "who": np.arange(6000) // 3})
+    rows["y"] = rows.x + rng.normal(size=6000)
+    for found in (
+        dp_mean(["x", "y"], rows, person="who", mu=1, seed=1),
+        dp_mvnorm(["x", "y"], rows, person="who", mu=1, seed=1),
+        dp_lm("y ~ x", rows, person="who", mu=1, seed=1),
+    ):
+        said = " ".join(found.notes)
+        assert "rows after the first of each `who`" in said
+        assert "Estimates are those of first rows" in said

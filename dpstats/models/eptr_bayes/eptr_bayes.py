@@ -38,7 +38,7 @@ from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import Kind
 from dpstats.public_input import require_bounds
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.notes import not_used
+from dpstats.score_rounds.notes import later_rows_named, not_used
 
 _COVARIANCES = (*KINDS, "diagonal", "full", "identity")
 _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"}
@@ -232,7 +232,9 @@ def eptr_bayes(
         privacy=charged.statement(session.releases, session.seeded),
         n=rows.n,
         m=m,
-        **fit.outcome.items(unused + charged.notes(rows.n, public, m=m)),
+        **fit.outcome.items(
+            later_rows_named(unused, call.unit) + charged.notes(rows.n, public, m=m)
+        ),
     )
     return charged.released(model)
 

@@ -34,7 +34,7 @@ from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
 from dpstats.propose_test.call import Kind
 from dpstats.public_input import require_bounds
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.notes import not_used
+from dpstats.score_rounds.notes import later_rows_named, not_used
 
 _KINDS: dict[str, Kind] = {
     "gp": "gaussian",
@@ -209,7 +209,8 @@ def eptr_nw(
             fit = sums(rows, setting, total, noise, find)
     if isinstance(fit.values, SumsCurve) and not setting.exact:
         counted = fit.values.residuals.counted
-        planned += not_used(*counted, rows.n, design, public is None, FAR_FROM_PUBLIC)
+        unused = not_used(*counted, rows.n, design, public is None, FAR_FROM_PUBLIC)
+        planned += later_rows_named(unused, call.unit)
     planned += beyond_note(setting, design.terms[1:])
     qualified = planned + charged.notes(rows.n, public, m=setting.m)
     outcome = fit.outcome.items(qualified) | {"answers": fit.answers}

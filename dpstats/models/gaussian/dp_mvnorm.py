@@ -55,6 +55,7 @@ from dpstats.models.gaussian.result import GaussianModel
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
+from dpstats.score_rounds.notes import later_rows_named
 
 
 @one_blas_thread()
@@ -181,7 +182,8 @@ def dp_mean(
     with CellSession(rows, points.origin, known.units, call.per_row, call.noise()) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
     warned = scales + plan.warnings
-    notes = warned + fit.notes + charged.notes(rows.n, public, m=points.m)
+    notes = warned + later_rows_named(fit.notes, call.unit)
+    notes += charged.notes(rows.n, public, m=points.m)
     return charged.released(_model(charged, points, method, fit, session, notes, warned))
 
 
@@ -331,7 +333,8 @@ def dp_mvnorm(
         else:
             public_points = points.measured if pool else None
             fit = refined_gaussian(session, points, whitening, plan, public_points)
-    notes = plan.warnings + fit.notes + charged.notes(rows.n, public, m=points.m)
+    notes = plan.warnings + later_rows_named(fit.notes, call.unit)
+    notes += charged.notes(rows.n, public, m=points.m)
     return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
 
 
@@ -414,7 +417,8 @@ def _alone(
     ) as session:
         fit = fitting(session, found)
     fit = with_all_columns(fit, found)
-    notes = warned + fit.notes + charged.notes(session.n, None)
+    notes = warned + later_rows_named(fit.notes, charged.call.unit)
+    notes += charged.notes(session.n, None)
     return charged.released(_model(charged, wanted, method, fit, session, notes, warned))
 
 

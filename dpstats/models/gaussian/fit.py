@@ -50,7 +50,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
-from dpstats.score_rounds.notes import out_of_sight, outside_note, unseen_line
+from dpstats.score_rounds.notes import UNUSED, out_of_sight, outside_note, unseen_line
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
@@ -62,7 +62,7 @@ _LITTLE = 0.3
 """Part of a column's public variance that a cut leaves, below which it is another column."""
 _FEW = 0.2
 """Share of public rows beyond a cut that may be those of rare marks."""
-_UNUSED = 0.01
+_LEAST_UNUSED = 0.01
 """Share of the rows that a note is about."""
 LONG_TAILS = (
     "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
@@ -484,10 +484,7 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
             "is shown, if anything, is noise.",
         )
     empty = 1 - count / n
-    if empty <= max(_UNUSED, 3 * count_sd / n):
+    if empty <= max(_LEAST_UNUSED, 3 * count_sd / n):
         return ()
     anywhere = " in one column or another" if d > 1 else ""
-    return (
-        f"About {in_prose(100 * empty)} % of the private rows were not used: missing values{anywhere}, "
-        f"or {unknown}.",
-    )
+    return (f"About {in_prose(100 * empty)}% {UNUSED} missing values{anywhere}, or {unknown}.",)

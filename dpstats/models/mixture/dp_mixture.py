@@ -42,6 +42,7 @@ from dpstats.models.mixture.soft import COVARIANCES, Covariance
 from dpstats.numerics.k_means import column_units
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.shared_entries import documented
+from dpstats.score_rounds.notes import later_rows_named
 
 _MOST = 10
 """Components at most where the partition decides."""
@@ -207,7 +208,8 @@ def dp_mixture(
             )
     described = describe(points, fit, cells, k, w_min, regime, noise, eta, rows.n, soft)
     described["details"] = with_person_note(described["details"], call.unit)
-    described["notes"] = warned + described["notes"] + charged.notes(rows.n, public, m=points.m)
+    described["notes"] = warned + later_rows_named(described["notes"], call.unit)
+    described["notes"] += charged.notes(rows.n, public, m=points.m)
     model = MixtureModel(
         call=charged.text,
         method="refined",
