@@ -80,15 +80,13 @@ def newton_step(
 class Pooled:
     """Steps averaged by inverse variance; the other numbers are those of the average.
 
-    ``left_sd``: what cuts left of the way, per coordinate; ``left``: the same where its direction is
-    known, as scores. ``far``: the score of the step that far rows alone ask for. ``excess`` and
-    ``most``: see `Step`; all rounds cut the same rows, so that these add up.
+    ``left``: what cuts left of the way, as scores. ``far``: the score of the step that far rows alone
+    ask for. ``excess`` and ``most``: see `Step`; all rounds cut the same rows, so that these add up.
     """
 
     coef: Floats
     move: Floats
     noise_sd: float
-    left_sd: float
     left: tuple[Floats, ...] = ()
     far: Floats | None = None
     excess: float = 0.0
@@ -100,20 +98,22 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
 
     A step falls short of its aim where the cut score follows a move less than its slope says, as it does
     where rows differ in length: residuals of long rows are cut nearer. By how much, the next step tells:
-    it goes what was left of the way, and both noises. Of the last step as much is taken to be left.
+    it goes what was left of the way, and both noises. Of the last step as much is taken to be left, and
+    all of it to lie where that went: there the way is longest.
     """
-    d = len(steps[0].move)
-    left = np.array(_shares_left(steps)) * [float(np.linalg.norm(s.move)) for s in steps]
+    last = steps[-1].move
+    length = np.array(_shares_left(steps)) * [float(np.linalg.norm(s.move)) for s in steps]
     weight = np.array([1 / step.variance for step in steps])
     weight /= weight.sum()
     coef = sum((w * (s.anchor + s.move) for w, s in zip(weight, steps, strict=True)), 0.0)
     move = sum((w * s.move for w, s in zip(weight, steps, strict=True)), 0.0)
     noise = math.sqrt(sum((w * s.noise_sd) ** 2 for w, s in zip(weight, steps, strict=True)))
+    left = float(weight @ length) * last / max(float(np.linalg.norm(last)), 1e-300)
     return Pooled(
         coef=np.asarray(coef),
         move=np.asarray(move),
         noise_sd=noise,
-        left_sd=float(weight @ left) / math.sqrt(d),
+        left=(left,) if left.any() else (),
         excess=float(weight @ [step.excess for step in steps]),
         most=float(weight @ [step.most for step in steps]),
     )

@@ -284,9 +284,8 @@ def solution(
     if rows is not None:
         penalty = filled * penalty
     hessian, inverse = with_inverse(curvature.used + penalty)
-    isotropic = pooled.noise_sd**2 + pooled.left_sd**2
     move = turn @ pooled.move
-    noise = isotropic * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
+    noise = pooled.noise_sd**2 * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
     leans = np.zeros(d) if lean is None else before @ lean.direction
     allowed, beyond = (0.0, 0.0) if lean is None else (lean.allowed, lean.left)
     far = np.zeros(d) if pooled.far is None else back @ pooled.far
@@ -339,7 +338,6 @@ def solution(
     out, of_cut = solve @ before, solve @ back
     reach = np.sqrt(np.einsum("ij,jk,ik->i", out, along, out))
     left = math.hypot(
-        pooled.left_sd * float(np.linalg.norm(of_cut)),
         *(float(np.linalg.norm(of_cut @ one)) for one in pooled.left),
         float(np.linalg.norm(solve @ far)),
         beyond * float(np.linalg.norm(solve @ leans)),

@@ -106,11 +106,21 @@ def test_what_a_cut_leaves_of_the_way_is_told_by_the_next_step() -> None:
             steps.append(newton_step(curvature, penalty, anchor, score, sd, 1.0))
             anchor = steps[-1].anchor + steps[-1].move
         pooled = pool_steps(steps)
-        off.append((np.linalg.norm(pooled.coef - truth), np.sqrt(d) * pooled.left_sd))
+        off.append((np.linalg.norm(pooled.coef - truth), np.linalg.norm(pooled.left)))
     (short, told), (_, nothing) = off
     assert short <= 1.05 * told
     assert told < 3 * short
     assert nothing < 10 * sd
+
+
+def test_what_is_left_of_the_way_lies_where_the_last_step_went() -> None:
+    """Along one direction steps overshoot; errors of the others do not grow for it."""
+    curvature, zero = Curvature(np.eye(3), 1e-9, np.eye(3), 1e-9, 1.0), np.zeros((3, 3))
+    moves = np.array([4.0, 0.0, 0.0]), np.array([-3.0, 0.0, 0.0])
+    steps = [newton_step(curvature, zero, np.zeros(3), move, 1e-3, 1.0) for move in moves]
+    (left,) = pool_steps(steps).left
+    assert abs(left[0]) > 2
+    assert left[1:] == pytest.approx([0.0, 0.0])
 
 
 def test_one_step_that_noise_made_long_is_not_taken_for_what_a_cut_left() -> None:
@@ -146,7 +156,7 @@ def test_a_step_that_far_rows_alone_ask_for_counts_as_a_bias() -> None:
 def test_one_step_tells_nothing_of_what_is_left() -> None:
     curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0)
     step = newton_step(curvature, np.zeros((2, 2)), np.zeros(2), np.ones(2), 0.1, 1.0)
-    assert pool_steps([step]).left_sd == 0
+    assert pool_steps([step]).left == ()
 
 
 @pytest.mark.parametrize("isometric", [True, False])

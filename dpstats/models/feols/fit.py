@@ -184,8 +184,9 @@ def _solution(
     solve = stages.solve
     coef = np.linalg.lstsq(stages.x, pooled.coef, rcond=None)[0]
     curvature_sd = rounds.curvature.used_sd
-    isotropic = pooled.noise_sd**2 + pooled.left_sd**2
-    noise = isotropic * np.eye(d) + matrix_noise_covariance(pooled.move, curvature_sd)
+    noise = pooled.noise_sd**2 * np.eye(d) + matrix_noise_covariance(pooled.move, curvature_sd)
+    for one in pooled.left:
+        noise = noise + np.outer(one, one)
 
     score = made.score.value / cut.slope
     away = pooled.coef - step.anchor

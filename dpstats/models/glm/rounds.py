@@ -273,7 +273,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         if lean is not None:
             used = [one.turned(lean.turn, inverse) for one in used]
             used, way = used[-1:] if lean.stretch > 1 else used, lean.turn @ way
-        pooled = replace(pool_steps(used), left=(way,), left_sd=0.0, excess=lost, most=lost)
+        pooled = replace(pool_steps(used), left=(way,), excess=lost, most=lost)
         return pooled, used[-1]
 
     def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
