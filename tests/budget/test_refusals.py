@@ -205,6 +205,9 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "dp_feols": partial(dp_feols, "educ ~ 1 | age ~ religious", PRIVATE, PUBLIC),
     "eptr_lm, adassp": partial(eptr_lm, _FORMULA, PRIVATE, PUBLIC, method="adassp"),
     "eptr_bayes": partial(eptr_bayes, "affair ~ age + educ", PRIVATE, PUBLIC),
+    "eptr_bayes, alone": partial(
+        eptr_bayes, "kind ~ age", _MORE, limits={"age": (10, 60), "kind": ["a", "b"]}
+    ),
     "eptr_bayes, radius": partial(eptr_bayes, "kind ~ age", _MORE, limits=_KINDS),
     "eptr_nw": partial(eptr_nw, "educ ~ age", PRIVATE, PUBLIC),
     "dp_mvnorm, paper": partial(dp_mvnorm, ["age", "educ"], PRIVATE, PUBLIC, method="paper"),

@@ -8,6 +8,7 @@ means and covariances follow. The privacy is proved in
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -26,6 +27,7 @@ from dpstats.models.eptr_bayes.alone import declared_features, find_features
 from dpstats.models.eptr_bayes.discriminant import KINDS
 from dpstats.models.eptr_bayes.fit import (
     CHOSEN,
+    LEAST_LEFT,
     find_geometry,
     from_moments,
     from_sums,
@@ -181,7 +183,9 @@ def eptr_bayes(
         searched = public is None and kind in (*KINDS, CHOSEN)
         declared = declared_features(design, len(levels), limits or {}) if searched else None
         geometry = test = None
-        if declared is None:
+        if declared is not None:
+            require_room(rows.n, spend.mu * math.sqrt(LEAST_LEFT), LIFT)
+        else:
             geometry = find_geometry(
                 design, len(levels), public, limits, method, kind, rows.n, spend.mu
             )

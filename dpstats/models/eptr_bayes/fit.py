@@ -47,6 +47,8 @@ from dpstats.score_rounds.notes import unseen_line
 
 _SIZES = 0.05
 """Share of what is left that sizes of features cost, without public rows."""
+LEAST_LEFT = 0.5 * (1 - _SIZES)
+"""Of a total, for the moments, after a search of scales (at most half) and the sizes of features."""
 _TAILS = 1.0
 """Standard errors by which the cut may move a mean without a note."""
 _ALLOWED = 0.5
