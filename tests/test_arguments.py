@@ -266,7 +266,7 @@ def test_a_formula_of_marginal_means_is_answered_by_what_to_write(
 
 def test_a_method_of_another_package_on_a_page_of_numbers_is_answered() -> None:
     slopes = FIT.slopes(PUBLIC.head(3))
-    for name, instead in (("tidy", "here it is frame"), ("to_latex", r"here it is page\.to_latex")):
+    for name, instead in (("tidy", "here it is frame"), ("pvalues", r"here it is frame\.p_value")):
         with pytest.raises(AttributeError, match=instead):
             getattr(slopes, name)
     with pytest.raises(AttributeError, match=r"has no attribute 'pairs'$"):

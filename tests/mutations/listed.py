@@ -1636,8 +1636,8 @@ _ALONE = (
     _alone(
         "cuts do not know that few rows make the mean square of public residuals",
         "dpstats/models/linear/rounds.py",
-        "            if square > 0:\n",
-        "            if square > np.inf:\n",
+        "        if square > 0:\n",
+        "        if square > np.inf:\n",
         "tests/models/test_rare_levels.py::test_few_rows_that_have_a_response_are_not_cut_away",
     ),
     _alone(
