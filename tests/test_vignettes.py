@@ -61,7 +61,7 @@ PAGES = {
         "`poly(age, 2)` needs to know where `age` lies",
         "The noise hides `region[T.isles]`",
         "The noise hides `age`, `months`",
-        "About 30% of the private rows are not used",
+        "% of the private rows are not used: missing values",
         "500 private rows at mu = 0.237 are too few",
         "spent: 0 of 2",
         "mu = 0.03    refused",
