@@ -96,6 +96,11 @@ def check_sd(sd: float) -> float:
     return sd
 
 
+def check_largest(sd: float) -> None:
+    """Refuse a noise scale that would be too large, before a release; one too small is made larger."""
+    check_sd(max(sd, SMALLEST_SD))
+
+
 def _check_scale(scale: float) -> float:
     if not 0 < scale <= LARGEST_SD:
         raise PrivacyError(f"{_BEYOND} epsilon.")

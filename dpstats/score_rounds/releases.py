@@ -13,7 +13,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import PrivacyError
 from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.lattice import ExactMatrix, Grid
-from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
+from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
@@ -100,7 +100,7 @@ def require_share(grid: Grid, mu: float, share: float) -> None:
     No total of a round is larger in its own steps than steps^2 or 2 fine.
     """
     largest = max(math.sqrt(2) * grid.steps**2, 2.0 * grid.fine)
-    check_sd(max(largest / (mu * math.sqrt(share)), SMALLEST_SD))
+    check_largest(largest / (mu * math.sqrt(share)))
 
 
 class ScoreSession(Session[ScoreRows]):

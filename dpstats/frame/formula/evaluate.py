@@ -33,9 +33,7 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_UNARY: Mapping[str, Callable[[Any], Any]] = {
-    "neg": operator.neg,
-    "pos": operator.pos,
+RISING: Mapping[str, Callable[[Any], Any]] = {
     "log": np.log,
     "log2": np.log2,
     "log10": np.log10,
@@ -43,6 +41,12 @@ _UNARY: Mapping[str, Callable[[Any], Any]] = {
     "exp": np.exp,
     "expm1": np.expm1,
     "sqrt": np.sqrt,
+}
+"""Functions that take the ends of a range to the ends of a range."""
+_UNARY: Mapping[str, Callable[[Any], Any]] = {
+    **RISING,
+    "neg": operator.neg,
+    "pos": operator.pos,
     "abs": np.abs,
     "sign": np.sign,
     "floor": np.floor,

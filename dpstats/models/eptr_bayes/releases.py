@@ -22,7 +22,7 @@ from dpstats.mechanism.conditional import (
     ratio_on_lattice,
 )
 from dpstats.mechanism.lattice import Grid
-from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
+from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
@@ -38,7 +38,7 @@ def require_room(n: int, mu: float, ratio: float | None) -> None:
     """Raise where sums, or moments with this ``ratio``, would need more noise than there is."""
     grid = Grid.for_rows(n)
     size = 2.0 * grid.fine if ratio is None else math.sqrt(2) * (1 + ratio**2) * grid.steps**2
-    check_sd(max(size / mu, SMALLEST_SD))
+    check_largest(size / mu)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from dpstats.frame import (
     design_matrix,
     learn_design,
 )
+from dpstats.frame.formula.evaluate import RISING
 from dpstats.frame.source import public_table
 from dpstats.models.eptr_nw.estimate import (
     PolynomialCentre,
@@ -42,16 +43,6 @@ from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.public_input import public_rows
 
 _MOST_NODES = 2000
-_RISING: dict[str, Any] = {
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "exp": np.exp,
-    "expm1": np.expm1,
-    "sqrt": np.sqrt,
-}
-"""Functions in a formula that take the ends of a range to the ends of a range."""
 _FLAT = 1e-12
 """Range of public responses, over their size, below which they are all alike."""
 _LARGEST = 1e60  # of a response, whose fourth power is computed
@@ -390,12 +381,12 @@ def _declared_range(what: str, expr: Any, limits: Mapping[str, Any]) -> tuple[fl
     ``expr``: the response or a factor, as parsed.
     """
     calls = []
-    while expr.op in _RISING and len(expr.args) == 1:
-        calls.append(_RISING[expr.op])
+    while expr.op in RISING and len(expr.args) == 1:
+        calls.append(RISING[expr.op])
         (expr,) = expr.args
     if expr.op != "column":
         raise ArgumentError(
-            f"{what} without public rows may be a column, or {', '.join(_RISING)} of one, whose "
+            f"{what} without public rows may be a column, or {', '.join(RISING)} of one, whose "
             "declared range tells its own: make other columns in the data, before the call."
         )
     name = str(expr.value)

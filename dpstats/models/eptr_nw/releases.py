@@ -24,7 +24,7 @@ from dpstats.mechanism.conditional import (
     lattice_unit,
     ratio_on_lattice,
 )
-from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
+from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_vector
 from dpstats.mechanism.session import Session
@@ -47,7 +47,7 @@ DENOMINATOR = _PARTS / _BELOW
 
 def require_room(mu: float) -> None:
     """Raise where a curve would need more noise than there is: its features are about 1 long."""
-    check_sd(max(2 * CURVE_MOVES / _UNIT / mu, SMALLEST_SD))
+    check_largest(2 * CURVE_MOVES / _UNIT / mu)
 
 
 @dataclass(frozen=True)

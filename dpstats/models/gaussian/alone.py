@@ -40,7 +40,7 @@ from dpstats.models.gaussian.fit import (
     unused_notes,
 )
 from dpstats.models.gaussian.known_covariance import FixedCovariance
-from dpstats.models.gaussian.marks import Marks, radius_with_marks
+from dpstats.models.gaussian.marks import Marks, radius_with_marks, unseen_variance
 from dpstats.models.gaussian.mean_fit import SPREAD, TOLD_CUTS, last_mean, rows_of_mean
 from dpstats.models.gaussian.mean_spread import Spread
 from dpstats.models.gaussian.moments import Cell, cell_at, hardly_any, moments_of
@@ -351,8 +351,7 @@ def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[Ce
         largest = float(np.linalg.eigvalsh(seen.spread)[-1])
         if seen.spread_sd * math.sqrt(2 * d) > _STANDS_OUT * largest:
             break
-        least = 0.0 if marks is None else marks.variance(cell)
-        update = whitening_update(seen.spread + least, seen.spread_sd)
+        update = whitening_update(seen.spread + unseen_variance(marks, cell), seen.spread_sd)
         cell = cell.moved(seen.mean, update.left, update.right)
         if update.resolved:
             break

@@ -26,6 +26,7 @@ from dpstats.models.gaussian.moments import (
     mean_allowance,
     symmetric,
 )
+from dpstats.models.gaussian.papers import PAPERS_SHARE, papers_rounds
 from dpstats.models.gaussian.planning import (
     GaussianPlan,
     plan_gaussian,
@@ -38,10 +39,8 @@ from dpstats.models.gaussian.public_range import (
 )
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import (
-    PAPERS_SHARE,
     Rounds,
     Schedule,
-    papers_rounds,
     pooled,
     refine,
 )

@@ -43,14 +43,6 @@ class Marks:
         both = [np.linalg.norm(cell.local(sign * self.points), axis=1) for sign in (1, -1)]
         return np.asarray(np.maximum(*both))
 
-    def variance(self, cell: Cell) -> Floats:
-        """What unseen rows alone may make of a covariance (d, d), in the coordinates of a cell.
-
-        Cuts take such rows off second moments, and what is whitened by these cuts them the more.
-        """
-        steps = cell.local(self.points) - cell.local(np.zeros((1, cell.d)))
-        return np.asarray((steps.T * (self.unseen * self.share * (1 - self.share))) @ steps)
-
     def lost(self, cell: Cell, radius: float) -> Floats:
         """Share of the variance of each of these columns that a cut takes off it."""
         return np.asarray(1 - np.minimum(1.0, radius / self.sizes(cell)) ** 2)
@@ -63,6 +55,17 @@ class Marks:
             return np.asarray(np.maximum(sizes - length[:, None], 0.0) @ share)
 
         return lost
+
+
+def unseen_variance(marks: Marks | None, cell: Cell) -> Floats | float:
+    """What unseen rows alone may make of a covariance (d, d), in the coordinates of a cell.
+
+    Cuts take such rows off second moments, and what is whitened by these cuts them the more.
+    """
+    if marks is None:
+        return 0.0
+    steps = cell.local(marks.points) - cell.local(np.zeros((1, cell.d)))
+    return np.asarray((steps.T * (marks.unseen * marks.share * (1 - marks.share))) @ steps)
 
 
 def radius_with_marks(marks: Marks | None, cell: Cell, radius: float, unit: float) -> float:

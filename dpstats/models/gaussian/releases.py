@@ -15,7 +15,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.ball import SphericalLaw
 from dpstats.mechanism.claims import COUNTS, GRAM, NUMBERED, Claim
 from dpstats.mechanism.lattice import Grid
-from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_sd
+from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release, release_symmetric, release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
@@ -86,7 +86,7 @@ def require_room(
             q = cells * (d + 1) * (d + 2) // 2 if moments else d + 1
             SphericalLaw.fitting(size, np.ones(q), part.at, SMALLEST_SD)
         else:
-            check_sd(max(size / max(part.mu, 1e-300), SMALLEST_SD))
+            check_largest(size / max(part.mu, 1e-300))
 
 
 class CellSession(Session[CellRows]):

@@ -23,11 +23,15 @@ from dpstats.models.gaussian.cuts import (
     clipping_loss,
     coarse_cut,
     final_cut,
-    longest,
     whitening_update,
     widened_cut,
 )
-from dpstats.models.gaussian.marks import Marks, loss_of_public, radius_with_marks
+from dpstats.models.gaussian.marks import (
+    Marks,
+    loss_of_public,
+    radius_with_marks,
+    unseen_variance,
+)
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows
 from dpstats.models.gaussian.planning import KEEP_FOR_LAST, MORE_ROUNDS
 from dpstats.models.gaussian.releases import CellSession, CutRows
@@ -41,9 +45,6 @@ COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
 _LEAST_LIFT = 0.2
 """b/g where the mean is released apart: for the number of rows and the centre of second moments."""
-_PAPERS_ROUNDS, _PAPERS_CUT_SHARE = 10, 0.005
-PAPERS_SHARE = 0.25 / _PAPERS_ROUNDS
-"""Of each round of the papers'."""
 _OCTAVES = 32
 LEAST_RADIUS = 1.5
 """In units of sqrt(d): scales are known to a factor of two at best."""
@@ -158,10 +159,9 @@ def refine(
         radii = [radius_with_marks(marks, c, c.radius, unit) for c in cells]
         lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
         released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
-        rare = [0.0 if marks is None else marks.variance(c) for c in cells]
         updates = [
-            whitening_update(m.spread + own, m.spread_sd)
-            for m, own in zip(released, rare, strict=True)
+            whitening_update(m.spread + unseen_variance(marks, c), m.spread_sd)
+            for m, c in zip(released, cells, strict=True)
         ]
         if not made:
             least = [u.least for u in updates]
@@ -504,39 +504,6 @@ def _with_tail(moments: Moments, tail: Tail) -> Moments:
         lost=tail.lost,
         tail=tail.excess,
     )
-
-
-def papers_rounds(
-    session: CellSession, start: Cell, condition: float, mean_range: float, eta: float
-) -> Rounds:
-    """Re-whitening with radii from ranges known in advance: I <= Sigma <= K I and |mean| <= R.
-
-    Ten rounds at most share a quarter of the total, the last release has the rest, as CoinPress divides
-    it (Biswas, Dong, Kamath and Ullman 2020). After a round the covariance is taken to be at most I, and
-    the mean to be off by the noise and by what n rows leave of it. Rounds end when every direction
-    stands out of the noise, or when the noise alone would fill half of the new coordinates.
-    """
-    n, d = session.n, start.d
-    share, cell, reach, largest = PAPERS_SHARE, start, mean_range, condition
-    log_rows = math.log(2 * n * (_PAPERS_ROUNDS + 1) / eta)
-    log_term = math.log(4 * (_PAPERS_ROUNDS + 1) / eta)
-    made, resolved = 0, False
-    while made < _PAPERS_ROUNDS and not resolved:
-        radius = reach + math.sqrt(largest) * longest(d, log_rows)
-        lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
-        moments = moments_of(cell, lifted, 0, True)
-        update = whitening_update(moments.spread, moments.spread_sd)
-        made, resolved = made + 1, update.resolved
-        if made > 1 and update.k >= 0.5:
-            break
-        cell = cell.moved(moments.mean, update.left, update.right)
-        away = moments.mean_sd / math.sqrt(max(update.smallest, 0.0) + update.k) + 1 / math.sqrt(n)
-        reach, largest = away * longest(d, log_term), 1.0
-    radius = reach + longest(d, log_rows)
-    part = session.left * (1 - _PAPERS_CUT_SHARE)
-    lifted, cut = session.lifted(part, (), [cell.frame], [radius], COARSE_LIFT, session.left - part)
-    assert cut is not None
-    return Rounds((moments_of(cell, lifted, 0, True),), made, (radius,), cut)
 
 
 def cell_lengths(

@@ -243,8 +243,8 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
         and start.rows is not None
         and separated(family.mean(start.rows.x @ coef + start.rows.offset))
     )
-    ended = _Ended(rounds, made, task, solved, unsettled, apart)
-    estimate, cautions = ended.estimate(curvature), ended.cautions(curvature)
+    ended = _Ended(rounds, made, task, curvature, solved, unsettled, apart)
+    estimate, cautions = ended.estimate(), ended.cautions()
     sd = summary.mean_square_sd / rows_of_each(rounds.persons, rounds.session.n)
     return GlmFit(
         estimate,
@@ -253,8 +253,8 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
         pearson=solved.square,
         pearson_sd=None if solved.square is None else sd,
         steps=len(rounds.steps),
-        diagnostics=ended.diagnostics(estimate, curvature),
-        notes=ended.notes(estimate, curvature, cautions, sd),
+        diagnostics=ended.diagnostics(estimate),
+        notes=ended.notes(estimate, cautions, sd),
         cautions=cautions,
         design_moments=start.design_moments(),
     )
@@ -270,25 +270,26 @@ class _Ended:
     rounds: GlmRounds
     made: Round
     task: GlmTask
+    curvature: Curvature
     solved: Solution
     unsettled: bool
     apart: bool
 
-    def estimate(self, curvature: Curvature) -> Estimate:
+    def estimate(self) -> Estimate:
         """The estimate, with errors of what can be seen only."""
         start, estimate = self.rounds.start, self.solved.estimate
         if not start.enough:
             return without_columns(estimate)
         if self.apart or self.unsettled:
             return without_errors(estimate)
-        if not curvature.resolved:
+        if not self.curvature.resolved:
             back, levels = self.rounds.coordinates.back, of_levels(self.task.design)
-            estimate = without_hidden(estimate, back, curvature, levels)
+            estimate = without_hidden(estimate, back, self.curvature, levels)
         if start.hidden is not None:
             estimate = without_columns(without_errors(estimate, start.hidden), start.nothing)
         return estimate
 
-    def diagnostics(self, estimate: Estimate, curvature: Curvature) -> tuple[Diagnostic, ...]:
+    def diagnostics(self, estimate: Estimate) -> tuple[Diagnostic, ...]:
         rounds, summary, terms = self.rounds, summary_of(self.made), self.task.design.terms
         expected = where_given(self.solved.moved.expected, estimate)
         return (
@@ -301,7 +302,7 @@ class _Ended:
                 summary.outside,
             ),
             *rows_line(rounds.persons),
-            condition_line(curvature.released),
+            condition_line(self.curvature.released),
             *self._steps(),
             *allowance_line(terms, expected, _widening(rounds)),
             *leaning_line(terms, self.solved.leaning, estimate),
@@ -317,9 +318,9 @@ class _Ended:
             if line.value is not None and line.noise_sd is not None
         ]
 
-    def cautions(self, curvature: Curvature) -> tuple[str, ...]:
+    def cautions(self) -> tuple[str, ...]:
         """Notes that say that cutting may have moved coefficients."""
-        rounds, family = self.rounds, self.rounds.family
+        rounds, family, curvature = self.rounds, self.rounds.family, self.curvature
         if not curvature.resolved or family.binary:
             return ()
         n, root = rounds.session.n, rounds.coordinates.root
@@ -331,11 +332,12 @@ class _Ended:
         return few_events_note(family, self.task.design, rates, SURE * rounds.unseen)
 
     def notes(
-        self, estimate: Estimate, curvature: Curvature, cautions: tuple[str, ...], pearson_sd: float
+        self, estimate: Estimate, cautions: tuple[str, ...], pearson_sd: float
     ) -> tuple[str, ...]:
         rounds, family, start = self.rounds, self.rounds.family, self.rounds.start
         design, ridge, summary = self.task.design, self.task.ridge, summary_of(self.made)
         n, terms, alone = rounds.session.n, design.terms, start.leverage is not None
+        curvature = self.curvature
         mu, persons = rounds.session.total.mu, rounds.session.persons
         domain = None if family.linear else family.domain
         unknown = np.isnan(np.diag(estimate.sampling))

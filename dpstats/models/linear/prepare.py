@@ -95,6 +95,11 @@ class Prepared:
         return None if self.look is None else self.look.rows.nothing
 
     @property
+    def lost(self) -> float:
+        """Share of the information that the first look has cut off long rows."""
+        return 0.0 if self.look is None else self.look.rows.lost
+
+    @property
     def some_hidden(self) -> bool:
         """Whether there are directions that were not seen; absent columns are none."""
         if self.hidden is None:

@@ -13,7 +13,6 @@ from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.models.linear.prepare import Prepared
-from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
@@ -131,7 +130,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if self.ready.arrived and not apart:
             return pool_steps(used)
         curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
-        return pool_weighed(used, curvature.used, self._lost, apart=apart)
+        return pool_weighed(used, curvature.used, self.ready.lost, apart=apart)
 
     def _late_lean(self) -> Leaning | None:
         """Where scores lean, if the last round cut them clearly farther out than the others did."""
@@ -185,7 +184,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             move = move - float(move @ lean.direction) * lean.direction
         square = float(move @ move)
         if (
-            self._lost > _EXPLAINED
+            self.ready.lost > _EXPLAINED
             or square < noise * 2 * float(special.gammaincinv(d / 2, 0.999)) / d
         ):
             return True
@@ -242,7 +241,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         seen = Seen(histogram, tail, n)
         self.scores.append(seen)
         care = _CARE if near or last else _FAR_CARE
-        known = self._known_loss(tail, histogram)
+        known = self._known_loss(seen)
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         lean = None
         if long is not None:
@@ -270,14 +269,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return None
         return self.far_scores(tail)
 
-    def _known_loss(self, tail: Tail, histogram: LogHistogram) -> Callable[[Floats], Floats] | None:
+    def _known_loss(self, seen: Seen) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.
 
         Of few responses that differ; and of long rows, unless these weigh less, so that their scores are
         short, or counts are whole numbers, which show all there is.
         """
+        histogram, tail = seen.histogram, seen.tail
         rare = self._rare()
-        parts = [*self._public_losses(Seen(histogram, tail, self.session.n))]
+        parts = self._public_losses(seen)
         if rare is not None:
             parts.append(rare)
         if self.session.leverage is None and histogram.noise_sd >= WHOLE:
@@ -313,11 +313,6 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if self.ready.marks is not None:
             return False  # zeros and ones differ by one
         return bool(self._public_losses(self.scores[-1]))
-
-    @property
-    def _lost(self) -> float:
-        """Share of the information that a first look has cut off long rows."""
-        return 0.0 if self.ready.look is None else self.ready.look.rows.lost
 
     def _rare(self) -> Callable[[Floats], Floats] | None:
         """What a cut takes off the mean score where few responses differ, by about their scale.
