@@ -18,7 +18,6 @@ from dpstats.mechanism.claims import ANSWERS, COUNTS, Claim
 from dpstats.mechanism.conditional import frequent_threshold, release_frequent
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
-from dpstats.mechanism.release import release_vector
 from dpstats.mechanism.session import Session
 
 _FINE = 2**26
@@ -89,15 +88,12 @@ class ColumnSession(Session[ColumnRows]):
         values, noise_sd = np.zeros(len(asked)), np.zeros(len(asked))
         for price, at in of.items():
             exact = [self._known[_key(asked[k])] for k in at]
-            release = self._record(
-                release_vector(
-                    "counts of values below points",
-                    np.array([int(count) * _FINE for count in exact], dtype=object),
-                    math.sqrt(len(at)) * _FINE,
-                    1 / _FINE,
-                    costs[price],
-                    self._noise,
-                )
+            release = self._vector(
+                "counts of values below points",
+                np.array([int(count) * _FINE for count in exact], dtype=object),
+                math.sqrt(len(at)) * _FINE,
+                1 / _FINE,
+                costs[price],
             )
             values[at], noise_sd[at] = release.value, release.noise_sd
         return values, noise_sd

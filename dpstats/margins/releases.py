@@ -14,7 +14,7 @@ from dpstats.margins.rows import AverageRows, Cuts
 from dpstats.mechanism.claims import ANSWERS, COUNTS, SQUARE, VECTOR, Claim
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Release, release_vector
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram
 
@@ -159,7 +159,7 @@ class AverageSession(Session[AverageRows]):
     def _sum(
         self, what: str, total: Integers, sensitivity: float, unit: float, cost: Cost
     ) -> Release:
-        return self._record(release_vector(what, total, sensitivity, unit, cost, self._noise))
+        return self._vector(what, total, sensitivity, unit, cost)
 
 
 CLAIMS = (

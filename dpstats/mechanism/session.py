@@ -17,6 +17,9 @@ from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpstats.accounting.privacy import ApproximatePrivacy, Cost, Privacy, PurePrivacy, Total
 from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
 from dpstats.mechanism.conditional import TestedRelease, release_if_safe
@@ -206,6 +209,37 @@ class Session(Generic[_Rows]):
         self.releases.append(release)
         return release
 
+    def _vector(
+        self,
+        what: str,
+        total: Integers,
+        sensitivity: float,
+        unit: float,
+        cost: Cost,
+        wider: NDArray[np.bool_] | None = None,
+    ) -> Release:
+        """`release_vector` with the noise of the session, remembered."""
+        return self._record(
+            release_vector(what, total, sensitivity, unit, cost, self._noise, wider)
+        )
+
+    def _symmetric(
+        self,
+        what: str,
+        total: Integers,
+        sensitivity: float,
+        unit: float,
+        cost: Cost,
+        *,
+        isometric: bool = True,
+    ) -> Release:
+        """`release_symmetric` with the noise of the session, remembered."""
+        return self._record(
+            release_symmetric(
+                what, total, sensitivity, unit, cost, self._noise, isometric=isometric
+            )
+        )
+
     def _counts(
         self, what: str, counts: Integers, cost: Cost, per: int = 1, memberships: int = 1
     ) -> Release:
@@ -222,9 +256,7 @@ class Session(Generic[_Rows]):
             )
         fine = 2**26
         unit, sensitivity = 1 / fine / per, math.sqrt(moved) * fine
-        return self._record(
-            release_vector(what, counts * fine, sensitivity, unit, cost, self._noise)
-        )
+        return self._vector(what, counts * fine, sensitivity, unit, cost)
 
     def _moments(
         self, what: str, total: Integers, radius: float, cost: Cost, *, papers: bool = False
@@ -237,14 +269,11 @@ class Session(Generic[_Rows]):
         more than is needed, but theirs to the letter.
         """
         steps = self._rows.grid.steps
-        return self._record(
-            release_symmetric(
-                what,
-                total,
-                (2 if papers else math.sqrt(2)) * steps**2,
-                (radius / steps) ** 2 / self.n,
-                cost,
-                self._noise,
-                isometric=not papers,
-            )
+        return self._symmetric(
+            what,
+            total,
+            (2 if papers else math.sqrt(2)) * steps**2,
+            (radius / steps) ** 2 / self.n,
+            cost,
+            isometric=not papers,
         )

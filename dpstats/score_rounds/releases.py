@@ -15,7 +15,7 @@ from dpstats.mechanism.claims import COUNTS, GRAM, SQUARE, VECTOR, Claim
 from dpstats.mechanism.lattice import ExactMatrix, Grid
 from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Release, release_vector
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram, merged
 from dpstats.score_rounds.coarse import coarse_map
@@ -247,10 +247,7 @@ class ScoreSession(Session[ScoreRows]):
         fine = 2**36 // most  # on as fine a lattice as scores
         self._read()
         total = rows.row_count(most) * fine
-        release = release_vector(
-            "rows of persons", total, float(most * fine), 1 / fine, costs[1], self._noise
-        )
-        self._record(release)
+        release = self._vector("rows of persons", total, float(most * fine), 1 / fine, costs[1])
         return PersonCounts(float(release.value[0]), release.noise_sd, most)
 
     def information_lengths(
@@ -368,9 +365,7 @@ class ScoreSession(Session[ScoreRows]):
         mean_square, mean_square_sd = None, 0.0
         if squares is not None:
             what, unit = "mean squared residual", (square / steps) ** 2 / n
-            release = self._record(
-                release_vector(what, totals.squares, float(steps**2), unit, squares, self._noise)
-            )
+            release = self._vector(what, totals.squares, float(steps**2), unit, squares)
             mean_square, mean_square_sd = float(release.value[0]), release.noise_sd
         named, counted = _SHARES, [totals.cut, totals.empty]
         if self._limited:
@@ -390,7 +385,7 @@ class ScoreSession(Session[ScoreRows]):
         """A mean of vectors that are no longer than ``length``."""
         fine = self._rows.grid.fine
         unit = length / fine / self.n
-        return self._record(release_vector(what, total, 2.0 * fine, unit, cost, self._noise))
+        return self._vector(what, total, 2.0 * fine, unit, cost)
 
 
 CLAIMS = (

@@ -490,8 +490,8 @@ _CLAIMS = (
     _claim(
         "squares have half of their sensitivity",
         "dpstats/score_rounds/releases.py",
-        "release_vector(what, totals.squares, float(steps**2), unit, squares, self._noise)",
-        "release_vector(what, totals.squares, steps**2 / 2, unit, squares, self._noise)",
+        "self._vector(what, totals.squares, float(steps**2), unit, squares)",
+        "self._vector(what, totals.squares, steps**2 / 2, unit, squares)",
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
@@ -518,23 +518,23 @@ _CLAIMS = (
     _claim(
         "moments with the response move by R B",
         "dpstats/models/linear/releases.py",
-        "                2.0 * steps**2,",
-        "                1.0 * steps**2,",
+        "            2.0 * steps**2,",
+        "            1.0 * steps**2,",
         *_replayed("dp_lm, pmt"),
     ),
     _claim(
         "scores move by one clip",
         "dpstats/score_rounds/releases.py",
-        "release_vector(what, total, 2.0 * fine, unit",
-        "release_vector(what, total, 1.0 * fine, unit",
+        "self._vector(what, total, 2.0 * fine, unit",
+        "self._vector(what, total, 1.0 * fine, unit",
         *_replayed("dp_lm, anchored"),
         *_replayed("dp_glm, anchored, binomial"),
     ),
     _claim(
         "sums of classes move by sqrt(2) R",
         "dpstats/models/eptr_bayes/releases.py",
-        "release_vector(what, total, 2.0 * fine, unit, cost, self._noise)",
-        "release_vector(what, total, 1.42 * fine, unit, cost, self._noise)",
+        "self._vector(what, total, 2.0 * fine, unit, cost)",
+        "self._vector(what, total, 1.42 * fine, unit, cost)",
         *_replayed("eptr_bayes, sums, diagonal"),
     ),
     _claim(
@@ -683,8 +683,8 @@ _CLAIMS = (
     _claim(
         "joint moments move by 1.5",
         "dpstats/models/eptr_linear/releases.py",
-        "                2.0 * steps**2,",
-        "                1.5 * steps**2,",
+        "what, total, 2.0 * steps**2, unit",
+        "what, total, 1.5 * steps**2, unit",
         *_replayed("eptr_lm, adassp"),
     ),
     _claim(
@@ -704,8 +704,8 @@ _CLAIMS = (
     _claim(
         "likelihoods of mixtures move by one clip",
         "dpstats/models/mixture/releases.py",
-        '"log-likelihoods of mixtures", total, 2.0 * fine, clip / fine, cost, self._noise',
-        '"log-likelihoods of mixtures", total, 1.0 * fine, clip / fine, cost, self._noise',
+        '"log-likelihoods of mixtures", total, 2.0 * fine, clip / fine, cost)',
+        '"log-likelihoods of mixtures", total, 1.0 * fine, clip / fine, cost)',
         "tests/models/mixture/test_releases.py",
     ),
     _claim(
@@ -1690,8 +1690,8 @@ _ALONE = (
     _alone(
         "counts of several columns are charged as one",
         "dpstats/column_search/releases.py",
-        "                    math.sqrt(len(at)) * _FINE,\n",
-        "                    1.0 * _FINE,\n",
+        "                math.sqrt(len(at)) * _FINE,\n",
+        "                1.0 * _FINE,\n",
         *_replayed("dp_lm, anchored, alone"),
     ),
     _alone(

@@ -24,7 +24,6 @@ from dpstats.mechanism.conditional import (
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import release_vector
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.numerics.histogram import LogHistogram
@@ -170,7 +169,7 @@ class ClassSession(Session[ClassRows]):
         total = np.concatenate([sums.ravel(), counts * fine])
         unit = self._radius / fine
         what = "sums of features and counts, by class"
-        release = self._record(release_vector(what, total, 2.0 * fine, unit, cost, self._noise))
+        release = self._vector(what, total, 2.0 * fine, unit, cost)
         size = sums.size
         return ClassSums(
             release.value[:size].reshape(sums.shape),
@@ -207,16 +206,13 @@ class ClassSession(Session[ClassRows]):
             counts * lift**2,
         ]
         wider = np.concatenate([np.full(len(part), k % 2 == 1) for k, part in enumerate(parts)])
-        release = self._record(
-            release_vector(
-                "second moments, sums and counts, by class",
-                np.concatenate(parts),
-                float(steps**2 + lift**2),
-                1 / steps**2,
-                cost,
-                self._noise,
-                wider,
-            )
+        release = self._vector(
+            "second moments, sums and counts, by class",
+            np.concatenate(parts),
+            float(steps**2 + lift**2),
+            1 / steps**2,
+            cost,
+            wider,
         )
         off, on, linear, sizes = np.split(
             release.value, np.cumsum([len(part) for part in parts])[:-1]

@@ -47,7 +47,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Release, release_vector
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.linear.rows import LinearRows
 from dpstats.propose_test.curve import Levels
@@ -211,7 +211,7 @@ class LeastSquaresSession(Session[LinearRows]):
         """lambda_min of the sum of z z'. Sensitivity R^2, and what floats add to it."""
         cost, radius = self._spend(share), self._limits.radius
         total = eigenvalue_total(self._solved()[1], radius, self.n, self._rows.d)
-        return self._record(release_vector(_SMALLEST, *total, cost, self._noise))
+        return self._vector(_SMALLEST, *total, cost)
 
     def bounded_solution(self, share: float, eigenvalue: Release) -> Release:
         """The solution, with noise for a private lower bound on lambda_min of both neighbours.
@@ -229,7 +229,7 @@ class LeastSquaresSession(Session[LinearRows]):
         lower = lower_eigenvalue(value, eigenvalue, self.total.slack, self.n, d, radius)
         total = bounded_total(self._solved()[0], self._diameter, lower, self._limits.coef)
         what = "least-squares coefficients"
-        return self._record(release_vector(what, *total, cost, self._noise))
+        return self._vector(what, *total, cost)
 
     def tested_solution(self, test: SafetyTest) -> TestedRelease:
         """The solution if a test of lambda_min passes: `eigenvalue_levels`, `papers_eigenvalue`."""
@@ -262,16 +262,8 @@ class LeastSquaresSession(Session[LinearRows]):
         total = np.concatenate([np.diag(gram), gram[upper], cross])
         unit = 1 / float(steps) ** 2
         what = "second moments of the design and moments with the response, jointly"
-        release = self._record(
-            release_vector(
-                what,
-                total,
-                2.0 * steps**2,
-                unit,
-                cost,
-                self._noise,
-                wider=np.arange(total.size) < d,
-            )
+        release = self._vector(
+            what, total, 2.0 * steps**2, unit, cost, wider=np.arange(total.size) < d
         )
         value, sd = release.value, release.noise_sd
         matrix = np.zeros((d, d))
@@ -357,7 +349,7 @@ class StepSession(ScoreSession):
         smallest, radius = self._step(anchor, cuts)[1], cuts.radius
         self._eigenvalue_of = anchor.tobytes(), cuts
         total = eigenvalue_total(smallest, radius, self.n, self._rows.d)
-        return self._record(release_vector(_SMALLEST, *total, cost, self._noise))
+        return self._vector(_SMALLEST, *total, cost)
 
     def lower_bound(self, eigenvalue: Release, cuts: StepCuts) -> float:
         """The private bound L on lambda_min, by the slack of the call; may be negative."""
@@ -378,7 +370,7 @@ class StepSession(ScoreSession):
         self._use_slack()
         step, diameter = self._step(anchor, cuts)[0], cuts.diameter(self.n, len(anchor))
         total = bounded_total(step, diameter, self.lower_bound(eigenvalue, cuts), cuts.length)
-        return self._record(release_vector("least-squares step", *total, cost, self._noise))
+        return self._vector("least-squares step", *total, cost)
 
 
 def _solution(gram: Floats, right: Floats) -> tuple[Floats, float]:

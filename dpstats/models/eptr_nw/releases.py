@@ -26,7 +26,7 @@ from dpstats.mechanism.conditional import (
 )
 from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Release, release_vector
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
 from dpstats.numerics.histogram import merged
@@ -253,11 +253,7 @@ class KernelSession(Session[KernelRows]):
         total = np.array([(int(v) + (1 << (shift - 1))) >> shift for v in exact], dtype=object)
         unit = _UNIT
         sensitivity = CURVE_MOVES * features.length / unit + math.sqrt(total.size)
-        release = self._record(
-            release_vector(
-                "kernel sums for a whole curve", total, sensitivity, unit, cost, self._noise
-            )
-        )
+        release = self._vector("kernel sums for a whole curve", total, sensitivity, unit, cost)
         above, below, squares = release.value.reshape(3, -1)
         sd, g, c = release.noise_sd, _BELOW / _PARTS, _SQUARE / _PARTS
         return Curve(above, below / g, squares / c, sd, sd / g, sd / c)
@@ -268,15 +264,8 @@ class KernelSession(Session[KernelRows]):
         below = self._totals[1]
         fine = float(self._rows.grid.fine)
         sensitivity = 1.0 if len(below) == 1 else math.sqrt(2) * self._longest
-        return self._record(
-            release_vector(
-                "degrees of the nodes",
-                below,
-                sensitivity * WIDENED * fine,
-                1 / fine,
-                cost,
-                self._noise,
-            )
+        return self._vector(
+            "degrees of the nodes", below, sensitivity * WIDENED * fine, 1 / fine, cost
         )
 
     def bounded_values(self, share: float, degrees: Release, least: float) -> NodeValues:
@@ -299,15 +288,12 @@ class KernelSession(Session[KernelRows]):
             bound = lower[kept]
             move = 2.0 * WIDENED if m == 1 else 2 * math.sqrt(2) * self._longest * WIDENED
             unit = lattice_unit(move, kept.size)
-            release = self._record(
-                release_vector(
-                    "curve at the nodes, times bounds on their degrees",
-                    self._weighted(kept, bound, unit),
-                    move / unit,
-                    unit,
-                    cost,
-                    self._noise,
-                )
+            release = self._vector(
+                "curve at the nodes, times bounds on their degrees",
+                self._weighted(kept, bound, unit),
+                move / unit,
+                unit,
+                cost,
             )
             value[kept], sd[kept] = release.value / bound, release.noise_sd / bound
         return NodeValues(value, sd, degrees.value, degrees.noise_sd)

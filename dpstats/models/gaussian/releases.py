@@ -17,7 +17,7 @@ from dpstats.mechanism.claims import COUNTS, GRAM, NUMBERED, Claim
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Release, release_symmetric, release_vector
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.gaussian.rows import (
     CellCoordinates,
@@ -206,15 +206,12 @@ class CellSession(Session[CellRows]):
         steps = self._rows.grid.steps
         lift = min(max(round(ratio * steps), 1), steps)
         totals = self._rows.lifted(partition, frames, radii, lift)
-        release = self._record(
-            release_symmetric(
-                "numbers, means and second moments",
-                totals.total,
-                math.sqrt(2) * (steps**2 + lift**2),
-                1 / steps**2,
-                cost,
-                self._noise,
-            )
+        release = self._symmetric(
+            "numbers, means and second moments",
+            totals.total,
+            math.sqrt(2) * (steps**2 + lift**2),
+            1 / steps**2,
+            cost,
         )
         lifted = augmented(release, lift / steps, radii)
         if count_cost is None:
@@ -237,9 +234,7 @@ class CellSession(Session[CellRows]):
         lift = math.isqrt(3 * fine**2)
         joint = np.concatenate([total, count * lift])
         unit = radius / fine
-        release = self._record(
-            release_vector("sum and number of rows", joint, 2.0 * fine, unit, cost, self._noise)
-        )
+        release = self._vector("sum and number of rows", joint, 2.0 * fine, unit, cost)
         per = lift * unit
         sums = VectorSum(
             release.value[:-1], release.noise_sd, release.value[-1] / per, release.noise_sd / per

@@ -7,7 +7,7 @@ from dpstats.arrays import Floats
 from dpstats.mechanism.claims import GRAM, PRODUCT, Claim
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
-from dpstats.mechanism.release import Release, release_vector
+from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.linear.rows import JointRows, LinearRows
 
@@ -69,15 +69,12 @@ class LinearSession(Session[LinearRows]):
         cost, response_clip = self._spend(share), clamp_to_safe_range(response_clip)
         steps = self._rows.grid.steps
         unit = (self._rows.radius / steps) * (response_clip / steps)
-        return self._record(
-            release_vector(
-                "moments of design and response",
-                self._rows.cross(response_clip),
-                2.0 * steps**2,
-                unit / self.n,
-                cost,
-                self._noise,
-            )
+        return self._vector(
+            "moments of design and response",
+            self._rows.cross(response_clip),
+            2.0 * steps**2,
+            unit / self.n,
+            cost,
         )
 
 

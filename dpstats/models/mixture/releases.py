@@ -9,7 +9,6 @@ from typing import cast
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, GRAM, VECTOR, Claim
-from dpstats.mechanism.release import release_symmetric, release_vector
 from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.gaussian.releases import AugmentedMoments, CellSession, CutRows, augmented
 from dpstats.models.mixture.rows import MixtureRows, SoftCells
@@ -59,15 +58,12 @@ class MixtureSession(CellSession):
         radii = [clamp_to_safe_range(radius) for radius in radii]
         steps, rows = self._rows.grid.steps, self._mixture_rows
         totals = rows.soft(cells, radii, lift)
-        release = self._record(
-            release_symmetric(
-                "shared numbers, means and second moments",
-                totals.total,
-                math.sqrt(2) * steps**2,
-                (1 + lift**2) / steps**2,
-                cost,
-                self._noise,
-            )
+        release = self._symmetric(
+            "shared numbers, means and second moments",
+            totals.total,
+            math.sqrt(2) * steps**2,
+            (1 + lift**2) / steps**2,
+            cost,
         )
         moments = augmented(release, lift, radii)
         return moments, None if count_cost is None else self._cut_share(totals.cut, count_cost)
@@ -83,11 +79,7 @@ class MixtureSession(CellSession):
         clip = clamp_to_safe_range(clip)
         fine = self._rows.grid.fine
         total = self._mixture_rows.likelihoods(mixtures, clip)
-        release = self._record(
-            release_vector(
-                "log-likelihoods of mixtures", total, 2.0 * fine, clip / fine, cost, self._noise
-            )
-        )
+        release = self._vector("log-likelihoods of mixtures", total, 2.0 * fine, clip / fine, cost)
         return release.value, release.noise_sd
 
     def shapes(self, share: float, cells: SoftCells, far: float) -> Shapes:
@@ -100,7 +92,7 @@ class MixtureSession(CellSession):
         fine, k, d = self._rows.grid.fine, len(cells.frames), self._rows.d
         total = self._mixture_rows.shapes(cells, far)
         what, unit = "shapes of components", math.sqrt(1 + d) / fine
-        release = self._record(release_vector(what, total, 2.0 * fine, unit, cost, self._noise))
+        release = self._vector(what, total, 2.0 * fine, unit, cost)
         value = release.value.reshape(k, d + 1)
         return Shapes(value[:, 0], value[:, 1:], release.noise_sd)
 
