@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from scipy import special
-
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.arguments import in_prose
 from dpstats.report.bound import Bound
@@ -20,11 +18,10 @@ from dpstats.report.format import (
     LEGEND,
     format_coefficients,
     format_numbers,
-    format_pval,
     format_scalar,
     stars,
 )
-from dpstats.report.options import options, p_digits, shown_digits
+from dpstats.report.options import options, shown_digits
 from dpstats.report.privacy import SEEDED, PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, law_letter
@@ -395,85 +392,3 @@ def diagnostics_table(diagnostics: Sequence[Diagnostic]) -> Table:
             Column("note", [d.note for d in diagnostics], align="l"),
         ]
     )
-
-
-def wald_lines(wald: tuple[float, int, float] | None) -> list[str]:
-    """The test of all terms but the intercept, where standard errors are known.
-
-    An F test where the degrees of freedom of its denominator, the last number, are finite.
-    """
-    if wald is None:
-        return []
-    chi2, df, below = wald
-    few, digits = math.isfinite(below), shown_digits(4)
-    chance = float(special.fdtrc(df, below, chi2 / df) if few else special.chdtrc(df, chi2))
-    p = format_pval([chance], p_digits())[0]
-    shown = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
-    value = (
-        f"F = {format_scalar(chi2 / df, digits)}"
-        if few
-        else f"chi2 = {format_scalar(chi2, digits)}"
-    )
-    freedom = f"{df} and {in_prose(below, 4)}" if few else f"{df}"
-    return [f"Wald test of all terms: {value} on {freedom} df, p {shown}"]
-
-
-def terms_page(lines: Sequence[tuple[str, int, float, float, float]], title: str) -> Page:
-    """Wald tests, a line for each: name, degrees of freedom, statistic, p value, and ``below``.
-
-    Where these, the degrees of freedom of the denominator, are finite, they are F tests, whose statistic
-    is shown by the degree of freedom.
-    """
-    names, df, chi2, p, below = zip(*lines, strict=True) if lines else ((), (), (), (), ())
-    law, value = _statistic(any(map(math.isfinite, below)), chi2, df)
-    table = Table.from_columns(
-        [
-            Column("", names, align="l", csv_name="term"),
-            Column("Df", [str(k) for k in df], df),
-            *_denominator(below),
-            Column(law, [format_scalar(v, shown_digits(5)) for v in value], value),
-            Column(f"Pr(>{law})", format_pval(list(p), p_digits()), p),
-            Column("", stars(list(p)), align="l", in_csv=False),
-        ],
-        title=title,
-        main=True,
-    )
-    return Page((table, Paragraph("From released numbers: no further privacy spent.")))
-
-
-def _statistic(few: bool, chi2: Sequence[float], df: Sequence[int]) -> tuple[str, list[float]]:
-    """The name of a statistic, F or chi-square, and its values."""
-    if not few:
-        return "Chisq", list(chi2)
-    return "F", [value / k for value, k in zip(chi2, df, strict=True)]
-
-
-def _denominator(below: Sequence[float]) -> list[Column]:
-    """Degrees of freedom of the denominator, of F tests."""
-    if not any(map(math.isfinite, below)):
-        return []
-    shown = [format_scalar(v, 4) if math.isfinite(v) else "" for v in below]
-    return [Column("Den. Df", shown, [v if math.isfinite(v) else None for v in below])]
-
-
-def wald_page(
-    models: Sequence[str], df: int, chi2: float, p_value: float, free: bool, below: float = math.inf
-) -> Page:
-    """R's anova of two nested models, as a Wald test; an F test where ``below`` is finite."""
-    law, (value,) = _statistic(math.isfinite(below), [chi2], [df])
-    from_one = "Both models come from one release: no further privacy spent."
-    lines = "\n".join(f"Model {i + 1}: {text}" for i, text in enumerate(models))
-    table = Table.from_columns(
-        [
-            Column("", ("1", "2"), align="l", csv_name="model"),
-            Column("Df", ("", str(df)), (None, df)),
-            *_denominator([math.inf, below]),
-            Column(law, ("", format_scalar(value, shown_digits(5))), (None, value)),
-            Column(f"Pr(>{law})", ("", format_pval([p_value], p_digits())[0]), (None, p_value)),
-            Column("", ("", stars([p_value])[0]), align="l", in_csv=False),
-        ],
-        title="Wald test of nested models",
-        main=True,
-    )
-    parts = [table, Paragraph(from_one)] if free else [table]
-    return Page((Preformatted(lines), *parts))

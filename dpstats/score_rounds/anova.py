@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pandas as pd
 
 from dpstats.arguments import shown, spelled
 from dpstats.errors import ArgumentError
-from dpstats.report.model import terms_page, wald_page
-from dpstats.score_rounds.hypotheses import columns_by_term, denominator, kept_beside, wald_p
+from dpstats.report.result import Coefficients
+from dpstats.report.wald import WaldTest, nested_page, terms_page
+from dpstats.score_rounds.hypotheses import columns_by_term, kept_beside
 from dpstats.score_rounds.result import Model
-from dpstats.score_rounds.submodel import restrict, wald
+from dpstats.score_rounds.submodel import restrict
 from dpstats.score_rounds.wald_tests import Anova, TermTests
 
 _FUNCTION = re.compile(r"^(update\()+")
@@ -20,21 +20,21 @@ _FUNCTION = re.compile(r"^(update\()+")
 
 def _terms_tested(fit: Model, type: int) -> TermTests:
     """Every term of a fit, in the sub-model that the type of test asks for."""
-    lines = []
+    names, tests = [], []
     for k, (_, name, at) in enumerate(columns_by_term(fit.design)):
         kept = kept_beside(fit.design, k, type)
         # with the variance of the whole model, as R's table has it
         every = len(kept) == len(fit.coefficients.coef)  # some of which may have no errors
         part = fit.estimate if every else restrict(fit.estimate, kept, fixed_dispersion=True)
-        where = [kept.index(j) for j in at]
-        total = part.sampling + part.privacy
-        chi2, block = wald(part.coef, total, where), np.ix_(where, where)
-        below = denominator(total[block], part.sampling[block], fit.coefficients.freedom)
-        lines.append((name, len(at), chi2, wald_p(chi2, len(at), below), below))
+        freedom = fit.coefficients.freedom
+        those = Coefficients((), part.coef, part.sampling, part.privacy, freedom)
+        names.append(name)
+        tests.append(WaldTest.that_are_zero(those, [kept.index(j) for j in at]))
     how = {1: "in the order of the formula", 2: "each adjusted for those that do not contain it"}
     title = f"Wald tests of the terms, {how.get(type, 'each adjusted for all others')}"
+    lines = [(n, t.df, t.chi2, t.p_value, t.below) for n, t in zip(names, tests, strict=True)]
     frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value", "df_denominator"])
-    return TermTests(frame, terms_page(lines, title))
+    return TermTests(frame, terms_page(names, tests, title))
 
 
 def _require_alike(fit1: Model, fit2: Model) -> None:
@@ -124,9 +124,6 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
             f"{list(fit2.coefficients.terms)}."
         )
     where = [large.coefficients.terms.index(t) for t in extra]
-    chi2 = wald(large.coefficients.coef, large.coefficients.vcov, where)
-    below = large._denominator(where)
-    p = wald_p(chi2, len(extra), below)
+    test = WaldTest.that_are_zero(large.coefficients, where)
     free = small.privacy is large.privacy
-    page = wald_page([small.formula, large.formula], len(extra), chi2, p, free, below)
-    return Anova(len(extra), chi2, p, page, below)
+    return Anova.of(test, nested_page([small.formula, large.formula], test, free))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from dpstats.arguments import listed
 from dpstats.arrays import Floats
@@ -99,30 +97,6 @@ def _whole(name: str) -> str:
 
 def _line(error: Exception) -> str:
     return " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())[:200]
-
-
-def wald_of(coef: Floats, vcov: Floats, matrix: Floats, values: Floats) -> float:
-    """The Wald statistic of R b = q."""
-    off = matrix @ coef - values
-    return float(off @ np.linalg.solve(matrix @ vcov @ matrix.T, off))
-
-
-def denominator(total: Floats, sampling: Floats, freedom: float) -> float:
-    """Degrees of freedom of the denominator of an F test; infinite where the test is a chi-square.
-
-    Those of the sampling part, and the more the smaller its mean share of the variance is.
-    """
-    if math.isinf(freedom):
-        return math.inf
-    share = float(np.trace(np.linalg.solve(total, sampling))) / len(total)
-    return freedom / share**2 if share > 0 else math.inf
-
-
-def wald_p(chi2: float, df: int, below: float) -> float:
-    """The p value of a Wald statistic, by an F test where ``below`` is finite."""
-    if math.isinf(below):
-        return float(special.chdtrc(df, chi2))
-    return float(special.fdtrc(df, below, chi2 / df))
 
 
 def columns_by_term(design: Design) -> list[tuple[frozenset[str], str, list[int]]]:

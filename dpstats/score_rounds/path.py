@@ -17,7 +17,7 @@ from dpstats.report.coefficients import plot_path
 from dpstats.report.format import format_scalar
 from dpstats.report.result import Coefficients
 from dpstats.report.table import Column, Page, Printed, Table
-from dpstats.score_rounds.submodel import wald
+from dpstats.report.wald import WaldTest
 
 _SHOWN_PENALTIES = 10
 
@@ -84,7 +84,7 @@ class Path(Printed):
         found = []
         for row in coef:
             out = [int(j) for j in np.flatnonzero(row == 0) if j != self.constant]
-            lost = wald(c.coef, c.vcov, out) if out else 0.0
+            lost = WaldTest.that_are_zero(c, out).chi2 if out else 0.0
             found.append(lost + each * (len(row) - len(out)))
         values = np.array(found)
         lambdas = self.coef["lambda"].to_numpy()

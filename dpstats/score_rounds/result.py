@@ -32,24 +32,22 @@ from dpstats.frame import (
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients
 from dpstats.report.diagnostics import with_person_note
-from dpstats.report.model import ERROR_NAMES, ModelPage, errors_name, print_page, terms_page
+from dpstats.report.model import ERROR_NAMES, ModelPage, errors_name, print_page
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
 from dpstats.report.table import Page
+from dpstats.report.wald import WaldTest, terms_page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
 from dpstats.score_rounds.hypotheses import (
     columns_by_term,
     constraints,
-    denominator,
-    wald_of,
-    wald_p,
 )
 from dpstats.score_rounds.notes import CUT_ALLOWANCE
 from dpstats.score_rounds.path import Path
 from dpstats.score_rounds.releases import ScoreSession
-from dpstats.score_rounds.submodel import penalised_path, restrict, wald
+from dpstats.score_rounds.submodel import penalised_path, restrict
 from dpstats.score_rounds.wald_tests import Anova
 
 _OF_LARGER = "Of the larger model: "
@@ -441,12 +439,10 @@ class Model(Result):
         matrix, values, text = constraints(hypothesis, terms)
         c, asked = self.coefficients, np.flatnonzero(matrix.any(axis=0))
         block, matrix = np.ix_(asked, asked), matrix[:, asked]  # others may have no errors
-        chi2 = wald_of(c.coef[asked], c.vcov[block], matrix, values)
-        total, sampling = (matrix @ part[block] @ matrix.T for part in (c.vcov, c.sampling))
-        below = denominator(total, sampling, c.freedom)
-        p = wald_p(chi2, len(matrix), below)
-        page = terms_page([(text, len(matrix), chi2, p, below)], "Wald test")
-        return Anova(len(matrix), chi2, p, page, below)
+        off = matrix @ c.coef[asked] - values
+        sampling, privacy = (matrix @ part[block] @ matrix.T for part in (c.sampling, c.privacy))
+        test = WaldTest.that_is_zero(off, sampling, privacy, c.freedom)
+        return Anova.of(test, terms_page([text], [test], "Wald test"))
 
     def _require_no_factor(self, hypothesis: Any) -> None:
         """Raise where a hypothesis is the name of a term that has several coefficients."""
@@ -459,18 +455,13 @@ class Model(Result):
                     f"wald_test([{several}{more}]) what you write."
                 )
 
-    def _wald(self) -> tuple[float, int, float] | None:
-        """Chi-square of all terms but the intercept, their number, and the denominator's freedom."""
+    def _wald(self) -> WaldTest | None:
+        """Of all terms but the intercept."""
         c = self.coefficients
         where = [k for k in range(len(c.terms)) if k != self.design.constant]
         if not where or not np.isfinite(c.vcov).all():
             return None
-        return wald(c.coef, c.vcov, where), len(where), self._denominator(where)
-
-    def _denominator(self, where: Sequence[int]) -> float:
-        """Degrees of freedom below a test that these coefficients are zero."""
-        c, at = self.coefficients, np.ix_(where, where)
-        return denominator(c.vcov[at], c.sampling[at], c.freedom)
+        return WaldTest.that_are_zero(c, where)
 
     @spelled
     def path(

@@ -79,12 +79,6 @@ def _root_of(root: Floats, keep: np.ndarray) -> Floats:
     return np.linalg.qr(root[:, keep]).R
 
 
-def wald(coef: Floats, vcov: Floats, where: Sequence[int]) -> float:
-    """Wald statistic that the named coefficients are zero."""
-    at = np.asarray(where)
-    return float(coef[at] @ np.linalg.solve(vcov[np.ix_(at, at)], coef[at]))
-
-
 def penalised_path(
     estimate: Estimate,
     intercept: int | None,

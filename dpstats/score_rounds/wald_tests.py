@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import pandas as pd
 
 from dpstats.report.table import OnPage, Page
+from dpstats.report.wald import WaldTest
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -45,6 +47,11 @@ class Anova(OnPage):
     p_value: float
     page: Page
     df_denominator: float = math.inf
+
+    @classmethod
+    def of(cls, test: WaldTest, page: Page) -> Self:
+        """A test as it is returned."""
+        return cls(test.df, test.chi2, test.p_value, page, test.below)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

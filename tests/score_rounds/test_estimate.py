@@ -14,6 +14,8 @@ from dpstats.numerics.matrices import (
     symmetric_whitening,
     with_inverse,
 )
+from dpstats.report.result import Coefficients
+from dpstats.report.wald import WaldTest
 from dpstats.score_rounds.cuts import (
     choose_clip,
     choose_square_clip,
@@ -33,7 +35,7 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
     share_left,
 )
-from dpstats.score_rounds.submodel import penalised_path, restrict, wald
+from dpstats.score_rounds.submodel import penalised_path, restrict
 from dpstats.score_rounds.tails import Tail
 
 _RNG = np.random.default_rng(0)
@@ -237,7 +239,8 @@ def test_r_squared_is_rs_with_and_without_intercept() -> None:
 def test_wald_of_one_coefficient_is_z_squared() -> None:
     estimate, _, _ = _estimate()
     z = estimate.coef[2] / np.sqrt(estimate.vcov[2, 2])
-    assert wald(estimate.coef, estimate.vcov, [2]) == pytest.approx(z**2)
+    c = Coefficients((), estimate.coef, estimate.sampling, estimate.privacy)
+    assert WaldTest.that_are_zero(c, [2]).chi2 == pytest.approx(z**2)
 
 
 def test_a_ridge_path_solves_the_ridge_equations() -> None:

@@ -72,7 +72,7 @@ class FinalScore:
 
 
 @dataclass(frozen=True)
-class Wald:
+class InstrumentTest:
     """A test statistic with its degrees of freedom and p-value."""
 
     value: float
@@ -80,12 +80,12 @@ class Wald:
     p_value: float
 
 
-def chi2_test(value: float, df: int) -> Wald:
+def chi2_test(value: float, df: int) -> InstrumentTest:
     """Against the law of a sum of ``df`` squares."""
-    return Wald(value, df, float(special.chdtrc(df, value)))
+    return InstrumentTest(value, df, float(special.chdtrc(df, value)))
 
 
-def overidentification(stages: TwoStages, last: FinalScore) -> Wald | None:
+def overidentification(stages: TwoStages, last: FinalScore) -> InstrumentTest | None:
     """Hansen's J: whether instruments agree; None where there are none to spare.
 
     At the estimate the moments of the instruments are (I - Q) g, Q = `TwoStages.oblique`; their
@@ -103,7 +103,7 @@ def overidentification(stages: TwoStages, last: FinalScore) -> Wald | None:
 
 def first_stage_test(
     endogenous: Floats, exogenous: Floats, excluded: Floats, matrix_sd: float, n: float
-) -> Wald:
+) -> InstrumentTest:
     """F of the excluded instruments in the first stage, for errors of constant variance.
 
     Their coefficients are uncertain by sampling, v (Z'Z)^-1 / n with v the residual variance, and by the
@@ -119,7 +119,7 @@ def first_stage_test(
     total = spread / n * inverse + noise
     wald = float(coef @ np.linalg.solve(total, coef))
     q = left.shape[1]
-    return Wald(wald / q, q, float(special.chdtrc(q, wald)))
+    return InstrumentTest(wald / q, q, float(special.chdtrc(q, wald)))
 
 
 def _apart(basis: Floats, columns: Floats) -> Floats:

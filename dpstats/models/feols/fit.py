@@ -19,8 +19,8 @@ from dpstats.mechanism.passes import RowSource
 from dpstats.models.feols.estimate import (
     AndersonRubin,
     FinalScore,
+    InstrumentTest,
     TwoStages,
-    Wald,
     anderson_rubin,
     first_stage_test,
     overidentification,
@@ -70,16 +70,16 @@ class SecondStage:
 
     Attributes
     ----------
-    first_stages : tuple of (str, Wald)
+    first_stages : tuple of (str, InstrumentTest)
         F of the excluded instruments, for every endogenous column.
-    agreement : Wald or None
+    agreement : InstrumentTest or None
         Hansen's J.
     weak : AndersonRubin or None
         Of the endogenous coefficient, where it is one.
     """
 
-    first_stages: tuple[tuple[str, Wald], ...]
-    agreement: Wald | None
+    first_stages: tuple[tuple[str, InstrumentTest], ...]
+    agreement: InstrumentTest | None
     weak: AndersonRubin | None
 
 

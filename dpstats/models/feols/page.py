@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpstats.models.feols.estimate import Wald
+from dpstats.models.feols.estimate import InstrumentTest
 from dpstats.report.format import format_c, format_pval, format_scalar
 from dpstats.report.model import ModelPage, model_summary, row_lines
 from dpstats.report.options import p_digits, shown_digits
@@ -23,7 +23,7 @@ class PanelPage(ModelPage):
     instruments: tuple[str, ...]
     sigma: float
     within: float | None
-    tests: tuple[tuple[str, Wald], ...]
+    tests: tuple[tuple[str, InstrumentTest], ...]
     weak: str
 
 

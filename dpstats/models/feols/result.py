@@ -14,7 +14,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, columns_of, level_name
 from dpstats.margins.verbs import MarginalModel
-from dpstats.models.feols.estimate import Wald
+from dpstats.models.feols.estimate import InstrumentTest
 from dpstats.models.feols.fit import SecondStage
 from dpstats.models.feols.page import PanelPage, summary_page
 from dpstats.report.bound import Bound
@@ -123,7 +123,7 @@ class PanelModel(MarginalModel):
         found = r_squared(replace(self.estimate, dispersion=variance), centre)
         return None if found is None else found[0]
 
-    def _tests(self) -> tuple[tuple[str, Wald], ...]:
+    def _tests(self) -> tuple[tuple[str, InstrumentTest], ...]:
         """Tests of the instruments, by the names that they are shown with."""
         if self.second is None:
             return ()

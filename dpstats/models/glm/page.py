@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpstats.report.format import format_numbers, format_pval, format_scalar
-from dpstats.report.model import ModelPage, gaps, model_summary, row_lines, wald_lines
+from dpstats.report.model import ModelPage, gaps, model_summary, row_lines
 from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Lines, Paragraph
+from dpstats.report.wald import WaldTest, wald_lines
 
 GLM_METHODS = {
     "anchored": "private Newton steps from a public anchor",
@@ -41,7 +42,7 @@ class GlmPage(ModelPage):
     pearson, pearson_sd : float or None
         A released Pearson dispersion and its noise. It is shown where the family fixes the
         dispersion, so that over-dispersion is seen.
-    wald : (float, int, float) or None
+    wald : WaldTest or None
         Chi-square of all terms but the intercept, from the release, and its degrees of freedom.
     iterations : int
         Private Newton steps.
@@ -55,7 +56,7 @@ class GlmPage(ModelPage):
     dispersion_source: str
     pearson: float | None
     pearson_sd: float | None
-    wald: tuple[float, int, float] | None
+    wald: WaldTest | None
     iterations: int
     response: str | None = None
     variance: ClassVar[str] = "the family's variance"

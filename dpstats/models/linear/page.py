@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_scalar
-from dpstats.report.model import ModelPage, model_summary, row_lines, wald_lines
+from dpstats.report.model import ModelPage, model_summary, row_lines
 from dpstats.report.options import shown_digits
 from dpstats.report.table import Page
 from dpstats.report.texts import Lines
+from dpstats.report.wald import WaldTest, wald_lines
 
 METHODS = {
     "anchored": "anchored score rounds on public moments",
@@ -40,7 +41,7 @@ class LinearPage(ModelPage):
     r_squared: tuple[float, float] | None
     ranges: tuple[tuple[float, float], tuple[float, float]] | None = None
     answer: str = ""
-    wald: tuple[float, int, float] | None = None
+    wald: WaldTest | None = None
     offset: bool = False
 
 

@@ -12,6 +12,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.model import Diagnostic, print_page
 from dpstats.report.privacy import PrivacyStatement, Spent
 from dpstats.report.result import Coefficients, limit_names
+from dpstats.report.wald import WaldTest
 from tests.report.snapshots import FORMS, as_last_looked_at, renew
 
 BINOMIAL = GlmPage(
@@ -46,7 +47,7 @@ BINOMIAL = GlmPage(
     dispersion_source="fixed",
     pearson=None,
     pearson_sd=None,
-    wald=(123.4321, 2, math.inf),
+    wald=WaldTest(123.4321, 2),
     iterations=3,
 )
 POISSON = replace(
@@ -59,7 +60,7 @@ POISSON = replace(
     link="log",
     pearson=6.30512,
     pearson_sd=0.02034,
-    wald=(8.7654, 2, math.inf),
+    wald=WaldTest(8.7654, 2),
     iterations=1,
 )
 QUASIPOISSON = replace(
@@ -115,12 +116,12 @@ def test_pearson_is_shown_only_beside_a_fixed_dispersion() -> None:
 @pytest.mark.parametrize(
     ("wald", "said"),
     [
-        ((123.4321, 2, math.inf), "chi2 = 123.4 on 2 df, p < 2e-16\n"),
-        ((8.7654, 2, math.inf), "chi2 = 8.765 on 2 df, p = 0.0125\n"),
-        ((8.7654, 2, 30.0), "Wald test of all terms: F = 4.383 on 2 and 30 df, p = 0.0214"),
+        (WaldTest(123.4321, 2), "chi2 = 123.4 on 2 df, p < 2e-16\n"),
+        (WaldTest(8.7654, 2), "chi2 = 8.765 on 2 df, p = 0.0125\n"),
+        (WaldTest(8.7654, 2, 30.0), "Wald test of all terms: F = 4.383 on 2 and 30 df, p = 0.0214"),
     ],
 )
-def test_the_wald_test_reads_as_rs(wald: tuple[float, int, float], said: str) -> None:
+def test_the_wald_test_reads_as_rs(wald: WaldTest, said: str) -> None:
     assert said in str(summary_page(replace(BINOMIAL, wald=wald)))
 
 

@@ -9,9 +9,10 @@ import pytest
 from dpstats.accounting.privacy import Privacy
 from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound, Premise
-from dpstats.report.model import Diagnostic, print_page, wald_page
+from dpstats.report.model import Diagnostic, print_page
 from dpstats.report.privacy import PrivacyStatement, Spent
 from dpstats.report.result import Coefficients
+from dpstats.report.wald import WaldTest, nested_page
 from tests.report.snapshots import FORMS, as_last_looked_at, renew
 
 _NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
@@ -147,7 +148,7 @@ def test_missing_standard_errors_print_as_na() -> None:
 
 
 def test_anova_reads_as_rs() -> None:
-    text = wald_page(["y ~ x", "y ~ x + z"], 1, 3.5, 0.0614, free=True).to_text()
+    text = nested_page(["y ~ x", "y ~ x + z"], WaldTest(3.5, 1), free=True).to_text()
     assert "Model 1: y ~ x\nModel 2: y ~ x + z" in text
     assert re.search(r"2\s+1\s+3.5\s+0.0614\s+\.", text)
 

@@ -1,0 +1,141 @@
+"""Wald tests of released coefficients: the numbers, and how they print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy import special
+
+from dpstats.arguments import in_prose
+from dpstats.arrays import Floats
+from dpstats.report.format import format_pval, format_scalar, stars
+from dpstats.report.options import p_digits, shown_digits
+from dpstats.report.result import Coefficients
+from dpstats.report.table import Column, Page, Table
+from dpstats.report.texts import Paragraph, Preformatted
+
+
+@dataclass(frozen=True)
+class WaldTest:
+    """A test that a vector has mean zero.
+
+    Attributes
+    ----------
+    chi2 : float
+    df : int
+    below : float
+        Degrees of freedom of the denominator, of an F test; infinite where the test is a chi-square.
+    """
+
+    chi2: float
+    df: int
+    below: float = math.inf
+
+    @classmethod
+    def that_is_zero(cls, value: Floats, sampling: Floats, privacy: Floats, freedom: float) -> Self:
+        """Of a vector and the two parts of its covariance.
+
+        The degrees of freedom of the denominator are those of the sampling part, and the more the
+        smaller its mean share of the variance is.
+        """
+        total = sampling + privacy
+        chi2, below = float(value @ np.linalg.solve(total, value)), math.inf
+        if math.isfinite(freedom):
+            share = float(np.trace(np.linalg.solve(total, sampling))) / len(total)
+            below = freedom / share**2 if share > 0 else math.inf
+        return cls(chi2, len(value), below)
+
+    @classmethod
+    def that_are_zero(cls, c: Coefficients, where: Sequence[int]) -> Self:
+        """Of some of the coefficients."""
+        at = np.ix_(where, where)
+        return cls.that_is_zero(c.coef[list(where)], c.sampling[at], c.privacy[at], c.freedom)
+
+    @property
+    def law(self) -> str:
+        return "Chisq" if math.isinf(self.below) else "F"
+
+    @property
+    def statistic(self) -> float:
+        return self.chi2 if math.isinf(self.below) else self.chi2 / self.df
+
+    @property
+    def p_value(self) -> float:
+        if math.isinf(self.below):
+            return float(special.chdtrc(self.df, self.chi2))
+        return float(special.fdtrc(self.df, self.below, self.chi2 / self.df))
+
+
+def wald_lines(test: WaldTest | None) -> list[str]:
+    """The test of all terms but the intercept, where standard errors are known."""
+    if test is None:
+        return []
+    p = format_pval([test.p_value], p_digits())[0]
+    shown = f"< {p[1:].strip()}" if p.startswith("<") else f"= {p}"
+    name, freedom = "chi2", f"{test.df}"
+    if math.isfinite(test.below):
+        name, freedom = "F", f"{test.df} and {in_prose(test.below, 4)}"
+    value = format_scalar(test.statistic, shown_digits(4))
+    return [f"Wald test of all terms: {name} = {value} on {freedom} df, p {shown}"]
+
+
+def terms_page(names: Sequence[str], tests: Sequence[WaldTest], title: str) -> Page:
+    """Wald tests, a line for each; a statistic of an F test is by the degree of freedom."""
+    law = _law(tests)
+    values, p = _statistics(tests, law), [test.p_value for test in tests]
+    df = [test.df for test in tests]
+    table = Table.from_columns(
+        [
+            Column("", names, align="l", csv_name="term"),
+            Column("Df", [str(k) for k in df], df),
+            *_denominator([test.below for test in tests]),
+            Column(law, [format_scalar(v, shown_digits(5)) for v in values], values),
+            Column(f"Pr(>{law})", format_pval(p, p_digits()), p),
+            Column("", stars(p), align="l", in_csv=False),
+        ],
+        title=title,
+        main=True,
+    )
+    return Page((table, Paragraph("From released numbers: no further privacy spent.")))
+
+
+def nested_page(models: Sequence[str], test: WaldTest, free: bool) -> Page:
+    """R's anova of two nested models, as a Wald test."""
+    law, value, p = test.law, test.statistic, test.p_value
+    from_one = "Both models come from one release: no further privacy spent."
+    lines = "\n".join(f"Model {i + 1}: {text}" for i, text in enumerate(models))
+    table = Table.from_columns(
+        [
+            Column("", ("1", "2"), align="l", csv_name="model"),
+            Column("Df", ("", str(test.df)), (None, test.df)),
+            *_denominator([math.inf, test.below]),
+            Column(law, ("", format_scalar(value, shown_digits(5))), (None, value)),
+            Column(f"Pr(>{law})", ("", format_pval([p], p_digits())[0]), (None, p)),
+            Column("", ("", stars([p])[0]), align="l", in_csv=False),
+        ],
+        title="Wald test of nested models",
+        main=True,
+    )
+    parts = [table, Paragraph(from_one)] if free else [table]
+    return Page((Preformatted(lines), *parts))
+
+
+def _law(tests: Sequence[WaldTest]) -> str:
+    """The name of the statistic of a column of tests: F where one of them is an F test."""
+    return "F" if any(test.law == "F" for test in tests) else "Chisq"
+
+
+def _statistics(tests: Sequence[WaldTest], law: str) -> list[float]:
+    return [test.chi2 / test.df if law == "F" else test.chi2 for test in tests]
+
+
+def _denominator(below: Sequence[float]) -> list[Column]:
+    """Degrees of freedom of the denominator, of F tests."""
+    if not any(map(math.isfinite, below)):
+        return []
+    shown = [format_scalar(v, 4) if math.isfinite(v) else "" for v in below]
+    return [Column("Den. Df", shown, [v if math.isfinite(v) else None for v in below])]
