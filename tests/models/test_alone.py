@@ -460,6 +460,7 @@ def test_a_level_that_noise_hides_has_no_error_and_a_note() -> None:
     assert list(given.lwr.notna()) == [True, False]
 
 
+@pytest.mark.slow
 def test_a_slope_of_a_rare_level_is_not_stretched_until_all_its_rows_are_cut() -> None:
     """Of one row in thirty-three: errors were 25 times those of least squares, and too short still.
 

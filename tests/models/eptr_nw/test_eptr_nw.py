@@ -750,6 +750,7 @@ def test_hostile_private_data_never_raise_or_warn(name: str, method: str, declar
         assert found.privacy.mechanisms.equals(expected.privacy.mechanisms)
 
 
+@pytest.mark.slow
 def test_a_bandwidth_that_few_public_rows_choose_wide_is_said_to_flatten_bends() -> None:
     """Forty public rows of zeros and ones: of 30 curves seven held less than 0.6, all of these wide."""
     said = []

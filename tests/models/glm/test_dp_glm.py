@@ -360,6 +360,7 @@ def test_two_tables_that_may_be_swapped_are_said() -> None:
     assert not any("more public rows" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_what_cuts_take_off_long_scores_is_put_back() -> None:
     """Scores of a complementary log-log link are long on one side, and their cut moved slopes.
 
@@ -416,6 +417,7 @@ def test_a_handful_of_public_rows_is_no_worse_than_none(name: str) -> None:
     assert sharp >= 4
 
 
+@pytest.mark.slow
 def test_survey_weights_with_a_long_tail_are_allowed_for() -> None:
     """Cuts as if scores of ones and zeros had no tails held the slope in .72 of the draws.
 
@@ -732,6 +734,7 @@ def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
     assert found.se().max() > 0.5 or found.se().isna().all()
 
 
+@pytest.mark.slow
 def test_rows_far_outside_the_public_ones_are_said() -> None:
     """Half a percent of codes, -999, of which public rows have none: three fits of four see them."""
     said = {True: 0, False: 0}
