@@ -27,6 +27,7 @@ from dpstats.errors import (
     SchemaError,
     UnknownArgument,
     suppress_private_errors,
+    without_trace,
 )
 
 _P = ParamSpec("_P")
@@ -381,7 +382,12 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
             raise UnknownArgument(_too_few(called_as, needed, here, known))
         if "limits" in named:
             named["limits"] = as_limits(named["limits"])
-        return function(*args, **named)
+        try:
+            return function(*args, **named)
+        except KeyboardInterrupt as error:
+            stopped = error
+        without_trace(stopped)  # it may have come while rows were being forgotten
+        raise stopped
 
     return checked
 

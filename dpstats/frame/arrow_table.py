@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import SchemaError
+from dpstats.errors import PassError, SchemaError
 from dpstats.frame.keys import keys_of, texts_of
 from dpstats.frame.table import (
     Array,
@@ -41,8 +41,9 @@ class ArrowTable:
         except Exception:
             table = None
         if table is None:
-            # raised outside the handler: an engine's error may quote the cell that it stumbled over
-            raise SchemaError(
+            # raised outside the handler: an engine's error may quote the cell that it stumbled over;
+            # and charged, since a stream or a query reads its rows here
+            raise PassError(
                 f"the {type(data).__name__} could not be read as an Arrow table; the reason is "
                 "withheld because it may show data. Materialise lazy queries and streams first; a "
                 "connection must be open, and have no unfinished query."

@@ -119,11 +119,15 @@ class Session(Generic[_Rows]):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._until_exit.close()
-        self._exact.clear()
-        self._rows.close()
-        if error is not None:
-            without_trace(error)
+        try:  # first of all: an interruption from here on finds nothing
+            self._exact.clear()
+        finally:
+            try:
+                self._rows.close()
+            finally:
+                self._until_exit.close()
+                if error is not None:
+                    without_trace(error)
         if isinstance(error, PassError | PrivacyError | SchemaError):
             error.args = (f"{error} {self._spent_so_far()}",)
 

@@ -163,10 +163,12 @@ class ScoreSession(Session[ScoreRows]):
         self._names = _OF_A_DESIGN if linear else _AT_AN_ANCHOR
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        forget = getattr(self._source, "forget", None)
-        if forget is not None:
-            forget()
+        try:
+            super().__exit__(*error)
+        finally:
+            forget = getattr(self._source, "forget", None)
+            if forget is not None:
+                forget()
 
     @property
     def persons(self) -> str | None:

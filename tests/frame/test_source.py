@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpstats import dp_lm
+from dpstats import Budget, dp_lm
 from dpstats.errors import PassError, SchemaError
 from dpstats.frame import learn_design, reading
 from dpstats.frame.source import public_table
@@ -227,6 +228,25 @@ def test_errors_of_a_function_are_not_shown() -> None:
         assert "secret" not in str(caught.value)
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
+
+
+def test_a_stream_that_fails_stays_charged() -> None:
+    """A row may be why: the query behind a stream runs while it is read."""
+    schema = pa.schema([("y", pa.float64()), ("x", pa.float64())])
+    table = pd.DataFrame({"y": np.arange(60.0), "x": np.arange(60.0) % 7})
+
+    def batches(until: float) -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(table), 20):
+            part = table.iloc[start : start + 20]
+            if (part.y > until).any():
+                raise ValueError("secret")
+            yield pa.RecordBatch.from_pandas(part, schema=schema, preserve_index=False)
+
+    for until, ends in ((1e9, nullcontext()), (50.0, pytest.raises(PassError, match="charged"))):
+        stream, budget = pa.RecordBatchReader.from_batches(schema, batches(until)), Budget(mu=1)
+        with ends:
+            dp_lm("y ~ x", stream, table[:40], mu=1, budget=budget, seed=1)
+        assert budget.spent.mu == 1
 
 
 class _Broken:

@@ -4,10 +4,12 @@ Laws: each question errs with probability below 1e-7 on either side; see `laws`.
 """
 
 import math
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dpstats import eptr_lm
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
+from dpstats.datasets import fair
 from dpstats.mechanism.noise import Noise, SecureNoise, SeededNoise
 from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session
@@ -168,6 +172,50 @@ def test_an_interrupted_estimate_of_the_user_leaves_no_trace() -> None:
         )
     frames = [entry.frame.f_locals for entry in caught.traceback]
     assert not any("numbers" in frame or "total" in frame for frame in frames)
+
+
+def test_an_interruption_while_rows_are_forgotten_leaves_no_session() -> None:
+    """At every line that runs while a session ends."""
+    public, private = fair()
+    call = partial(
+        eptr_lm, "educ ~ age", private, public, epsilon=3, delta=1e-5, method="adaptive", seed=1
+    )
+    end, stop, passed = Session.__exit__.__code__, 0, 0
+    ends = {"session", "releases", "passes", "errors"}
+
+    def at_line(frame: Any, event: str, _: Any) -> Any:
+        nonlocal passed
+        passed += event == "line"
+        if passed == stop and event == "line":
+            raise KeyboardInterrupt
+        return at_line
+
+    def traced(frame: Any, *_: Any) -> Any:
+        within = [f.f_code for f, _ in traceback.walk_stack(frame)]
+        # no locks: a line event where a block ends comes before its lock is given back
+        return at_line if end in within and Path(frame.f_code.co_filename).stem in ends else None
+
+    def interrupted() -> BaseException | None:
+        before = sys.gettrace()
+        try:
+            sys.settrace(traced)
+            call()
+        except KeyboardInterrupt as error:
+            return error
+        finally:
+            sys.settrace(before)
+        return None
+
+    while True:
+        stop, passed = stop + 1, 0
+        error = interrupted()
+        if error is None:
+            break
+        inner = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][1:]
+        held = [value for frame in inner for value in frame.f_locals.values()]
+        assert not any(isinstance(value, Session) for value in held)
+        assert error.__context__ is None
+    assert stop > 5
 
 
 def test_overspending_is_refused_before_reading() -> None:

@@ -7,6 +7,7 @@ evaluates the user's two functions, tests and releases; `EptrResult` shows what 
 from __future__ import annotations
 
 import math
+from numbers import Number
 from os import PathLike
 from typing import Any
 
@@ -31,7 +32,8 @@ from dpstats.report.answers import Answers
 from dpstats.report.released import Diagnostic
 from dpstats.report.shared_entries import documented
 
-_NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+_NUMBERS = (Number, np.number, np.bool_, type(None), type(pd.NA), type(pd.NaT))
+"""What arithmetic on private numbers may come to, no number at all among it."""
 _MOST_NUMBERS = 10**6
 _KINDS: dict[str, Kind] = {"gdp": "tested", "dp": "tested", "paper": "paper"}
 
@@ -81,7 +83,7 @@ def eptr(
         The private rows, as your functions want them.
     estimate : callable or number(s)
         ``estimate(data)``: a number or a vector of ``size`` numbers. Numbers that you have computed
-        yourself are taken as they are; their type and number count as public.
+        yourself are taken as they are; how many they are counts as public.
     safety : callable or number
         ``safety(data)``: a lower bound on how many rows must be replaced before the data become
         unsafe; 0 where nothing is promised.
@@ -289,15 +291,16 @@ def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: A
 
 
 def _given(name: str, value: Any) -> int:
-    """How many numbers were given; they are private, so only their types are looked at.
+    """How many numbers were given; they are private, so only whether they are such is looked at.
 
     A whole number of Python may be of any size: too large a one is an object to numpy, and makes the
-    numbers beside it objects.
+    numbers beside it objects. The mean of no rows may be missing, in a way that differs by package, and
+    an eigenvalue complex: what is no real number is answered as a failing function is.
     """
     array = suppress_private_errors(lambda: np.asarray(value))
     if array is not None and array.size:
         apart = array.dtype.kind == "O" and all(isinstance(one, _NUMBERS) for one in array.ravel())
-        if apart or array.dtype.kind in "biuf":
+        if apart or array.dtype.kind in "biufcmM":
             return array.size
     raise ArgumentError(f"{name} must be a number, an array of numbers, or a function of the data.")
 

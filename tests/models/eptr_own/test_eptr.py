@@ -289,8 +289,12 @@ def test_private_data_are_no_public_sample() -> None:
         answer(public=DATA)
 
 
-@pytest.mark.parametrize("arguments", [{"safety": v} for v in (math.nan, math.inf, -1.0)])
-@pytest.mark.parametrize("estimate", [math.nan, -math.inf, 0.5, 2**64, 10**400])
+# means of no rows, in pandas and polars, and an eigenvalue of a matrix that is no longer symmetric
+_MISSING = [pd.NA, pd.NaT, None, 0.5 + 0.1j, np.array([0.5 + 0.1j]), np.datetime64("NaT")]
+
+
+@pytest.mark.parametrize("arguments", [{"safety": v} for v in (math.nan, math.inf, -1.0, pd.NA)])
+@pytest.mark.parametrize("estimate", [math.nan, -math.inf, 0.5, 2**64, 10**400, *_MISSING])
 def test_private_numbers_are_not_refused_for_what_they_are(
     arguments: dict[str, float], estimate: float
 ) -> None:
