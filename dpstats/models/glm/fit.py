@@ -241,7 +241,12 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
     apart = (
         family.binary
         and start.rows is not None
-        and separated(family.mean(start.rows.x @ coef + start.rows.offset))
+        and separated(
+            family.mean(start.rows.x @ coef + start.rows.offset),
+            rounds.session.n,
+            rounds.session.total.mu,
+            len(coef),
+        )
     )
     ended = _Ended(rounds, made, task, curvature, solved, unsettled, apart)
     estimate, cautions = ended.estimate(), ended.cautions()

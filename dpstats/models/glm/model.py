@@ -27,8 +27,6 @@ _DRIFT = 0.1
 _STEPS, _STILL = 30, 1e-3
 _BLEND = 0.2
 """Share of second moments in the whitening, as in `information_whitening`."""
-_EVEN = 4.0
-"""Ratio of the largest to the smallest information up to which rows stay whitened as they are."""
 
 
 @dataclass(frozen=True)
@@ -146,17 +144,17 @@ def informed(seen: Sequence[ReleasedInformation], expected: Floats, known: bool)
     )
 
 
-def evened(information: Floats, metric: Floats) -> Whitening | None:
+def evened(information: Floats, metric: Floats, even: float) -> Whitening | None:
     """Coordinates of z in which there is as much information in all directions.
 
-    A fifth of it is that of second moments, ``metric``. None where it is even enough. The root is
-    symmetric: a column that keeps to itself goes on to do so.
+    A fifth of it is that of second moments, ``metric``. None where the largest is no more than ``even``
+    times the smallest. The root is symmetric: a column that keeps to itself goes on to do so.
 
     Examples
     --------
-    >>> evened(np.diag([0.2, 0.15]), np.eye(2)) is None
+    >>> evened(np.diag([0.2, 0.15]), np.eye(2), 4.0) is None
     True
-    >>> evened(np.diag([0.2, 0.01]), np.eye(2)).back.round(1)
+    >>> evened(np.diag([0.2, 0.01]), np.eye(2), 4.0).back.round(1)
     array([[2.4, 0. ],
            [0. , 5.9]])
     """
@@ -165,7 +163,7 @@ def evened(information: Floats, metric: Floats) -> Whitening | None:
     if not np.isfinite(mixed).all():
         return None
     values, vectors = np.linalg.eigh(mixed)
-    if not 0 < values[0] < values[-1] / _EVEN:
+    if not 0 < values[0] < values[-1] / even:
         return None
     back, root = ((vectors * values**power) @ vectors.T for power in (-0.5, 0.5))
     return Whitening(back, root)

@@ -13,8 +13,9 @@ from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.estimate import Estimate
 from dpstats.score_rounds.notes import matrix_notes, ridge_note
 
-_EXPLAINED = 0.65
-"""Share of the entropy of the responses beyond which rows are taken to be separated."""
+_EXPLAINED, _FEW_TELL, _ALL_EXPLAINED = 0.65, 40, 0.82
+"""Share of the entropy of the responses beyond which rows are taken to be separated, if no more rows
+than so many for each column tell the coefficients; and that beyond which they are in any case."""
 _UNSURE, _LARGE = 0.5, 2.0
 """Standard error of a coefficient of zeros and ones from which all of their rows may have one outcome,
 and the least size of such a coefficient."""
@@ -29,20 +30,27 @@ _FEW_EVENTS = 2.75
 
 SEPARATED = (
     "Standard errors are not given: at these coefficients the public rows are predicted nearly "
-    "without error, as when a column separates the responses. Steps are still long there, and no "
-    "budget shows how long. A ridge, or fewer columns, help.",
+    "without error, as when a column separates the responses. Steps may still be long there, and few "
+    "rows tell how long. More rows or a larger budget help; so does a call without public=, whose "
+    "steps go farther. Where a column does separate the responses, leave it out or ask for a ridge.",
 )
 
 
-def separated(probability: Floats) -> bool:
-    """Whether a fit explains more than `_EXPLAINED` of the entropy of the responses."""
+def separated(probability: Floats, n: int, mu: float, d: int) -> bool:
+    """Whether a fit explains so much of the entropy of the responses that its errors are in doubt.
+
+    Rounds that set out from public rows do not arrive at slopes that explain nearly all of it. At less,
+    they do where enough rows tell them: n times the mean of p (1 - p), and more the more noise there is.
+    """
 
     def entropy(p: Floats) -> Floats:
         p = np.clip(p, 1e-12, 1 - 1e-12)
         return np.asarray(-p * np.log(p) - (1 - p) * np.log(1 - p))
 
     total = float(entropy(np.atleast_1d(probability.mean()))[0])
-    return float(entropy(probability).mean()) < (1 - _EXPLAINED) * total
+    left = float(entropy(probability).mean()) / total if total > 0 else 0.0
+    telling = n * min(mu, 3.0) * float((probability * (1 - probability)).mean())
+    return left < 1 - (_EXPLAINED if telling < _FEW_TELL * d else _ALL_EXPLAINED)
 
 
 def unbounded_note(

@@ -57,6 +57,9 @@ _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
 _UNSURE = 0.7
 """Expected distance from the fit up to which a model says how information lies there."""
+_EVEN, _EVEN_AGAIN = 4.0, 2.0
+"""Ratio of the largest to the smallest information up to which rows stay whitened as they are: by their
+second moments, and by an information further up the way."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 
@@ -329,15 +332,17 @@ class GlmRounds(ScoreRounds[GlmStep]):
         return expected if nothing is None else apart(expected, nothing)
 
     def next_anchor(self, step: GlmStep) -> Floats:
-        """Where the next round computes its scores, once in coordinates of the information there.
+        """Where the next round computes its scores, perhaps in coordinates of the information there.
 
         Rows were whitened by their second moments: where the information is uneven, noise that is
-        alike in all directions hides those with little.
+        alike in all directions hides those with little. The steeper a slope becomes on the way, the
+        less information is left along it, and the coordinates change again.
         """
         at, model = super().next_anchor(step), self._model()
-        if model is None or self.turned_at or step.damped or step.error > _UNSURE:
+        if model is None or step.error > _UNSURE:
             return at
-        turn = evened(self._expected_at(model, at), self.start.reach.metric)
+        even = _EVEN_AGAIN if self.turned_at else _EVEN
+        turn = evened(self._expected_at(model, at), self.start.reach.metric, even)
         if turn is None:
             return at
         self._turn(turn)

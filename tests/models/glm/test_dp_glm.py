@@ -967,3 +967,15 @@ def test_few_events_that_may_come_several_to_a_row_are_said_to_be(m: int) -> Non
                 said.append((rate, any("events make these rates" in note for note in fit.notes)))
     assert {one for rate, one in said if rate == 0.01} == {True}
     assert {one for rate, one in said if rate == 0.04} == {False}
+
+
+def test_a_steep_slope_has_errors_where_enough_rows_tell_it() -> None:
+    """It explains .78 of the entropy of public rows, which were taken to be separated at any budget."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(10_100, 2))
+    y = 1.0 * (rng.random(10_100) < 1 / (1 + np.exp(-7 * x[:, 0])))
+    rows = pd.DataFrame(x, columns=["a", "b"]).assign(y=y)
+    fit = dp_glm("y ~ a + b", rows[100:], rows[:100], family="binomial", mu=3, seed=1)
+    assert abs(fit.coef()["a"] - 7) < 5 * fit.se()["a"] < 2.5
+    few = dp_glm("y ~ a + b", rows[100:800], rows[:100], family="binomial", mu=0.5, seed=1)
+    assert few.se().isna().all()

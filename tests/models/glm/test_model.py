@@ -77,15 +77,15 @@ def test_what_the_model_does_not_foresee_stays_where_it_stands_out() -> None:
 def test_coordinates_in_which_information_is_even() -> None:
     information = _model("binomial").information(2 * _FIT)
     metric = _Z.T @ _Z / len(_Z)
-    turn = evened(information, metric)
+    turn = evened(information, metric, 4.0)
     assert turn is not None
     assert turn.back @ turn.root == pytest.approx(np.eye(4), abs=1e-12)
     assert turn.back == pytest.approx(turn.back.T)
     values = np.linalg.eigvalsh(turn.back @ information @ turn.back)
     before = np.linalg.eigvalsh(information)
     assert 3 * values[-1] / values[0] < before[-1] / before[0]
-    assert evened(metric, metric) is None
-    assert evened(np.full((4, 4), np.inf), metric) is None
+    assert evened(metric, metric, 4.0) is None
+    assert evened(np.full((4, 4), np.inf), metric, 4.0) is None
 
 
 @pytest.mark.parametrize("far", [1e200, np.inf, np.nan])
