@@ -218,7 +218,7 @@ def solved_by_rounds(rounds: LinearRounds) -> LinearFit:
     design, terms = ready.design, ready.design.terms
     solved = solution(
         rounds,
-        ready.curvature,
+        rounds.curvature_of_rows,
         rounds.pooled(),
         rounds.steps[-1].step,
         made,
@@ -283,6 +283,14 @@ def alone(
         return solved_by_rounds(LinearRounds.of(session, ready, task.ridge)), session
 
 
+def _far_rows_line(rounds: LinearRounds) -> tuple[Diagnostic, ...]:
+    """By how much scores changed more than second moments foresaw, if they did."""
+    if rounds.unforeseen is None:
+        return ()
+    what = "times the released second moments in one direction: what far rows have, as scores tell"
+    return (Diagnostic("far rows", rounds.unforeseen.times, None, what),)
+
+
 def reported(
     rounds: LinearRounds,
     made: Round,
@@ -310,6 +318,7 @@ def reported(
         *ready.lines[:2],
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
         *ready.lines[2:],
+        *_far_rows_line(rounds),
         *allowance_line(terms, moved.expected, WIDENING),
         *leaning_line(terms, leaning, estimate),
         *unseen_line(rounds.noise_sd, persons),

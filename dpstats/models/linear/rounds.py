@@ -16,6 +16,7 @@ from dpstats.models.linear.prepare import Prepared
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
+    Cut,
     Seen,
     cut_for_intervals,
     cut_of_squares,
@@ -56,6 +57,12 @@ _SLIGHT = 0.25
 """A step that spoils no fit, as a share of a residual standard deviation."""
 _FARTHER = 2.0
 """Times as far out as other rounds, from where the last one is not averaged with them if scores lean."""
+_SURE, _MORE = 4.0, 0.5
+"""Times its noise that a score changes more than second moments foresee, and at least as a share of
+what these do."""
+_MUCH, _CAREFUL = 10.0, 4.0
+"""Errors of sampling by which far rows may lean, from where a step may be far too long; and times its
+noise that it is long at most in that case."""
 _EXPLAINED = 0.1
 """Share of the information lost to cut rows that may explain a long last step."""
 
@@ -82,6 +89,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
     before: float | None = None
     oblique: Floats | None = None
     scores: list[Seen] = field(default_factory=list, init=False)
+    looks: list[Look] = field(default_factory=list, init=False)
+    unforeseen: Unforeseen | None = field(default=None, init=False)
+    since: int = field(default=0, init=False)
+    carefully: bool = field(default=False, init=False)
 
     @classmethod
     def of(cls, session: ScoreSession, ready: Prepared, ridge: float) -> Self:
@@ -96,9 +107,24 @@ class LinearRounds(ScoreRounds[LinearStep]):
             ridge=ridge,
         )
 
-    @cached_property
+    @property
     def curvature(self) -> Curvature:
-        """The second moments where rounds compute: the identity, where rows were turned by them."""
+        """The second moments where rounds compute, with what scores tell of them beside."""
+        seen, more = self._foreseen, self.unforeseen
+        return seen if more is None else replace(seen, used=seen.used + more.matrix)
+
+    @property
+    def curvature_of_rows(self) -> Curvature:
+        """The same of rows as they were whitened."""
+        seen, more = self.ready.curvature, self.unforeseen
+        if more is None:
+            return seen
+        back = np.linalg.inv(self.ready.at.turn)
+        return replace(seen, used=seen.used + back.T @ more.matrix @ back)
+
+    @cached_property
+    def _foreseen(self) -> Curvature:
+        """The released second moments: the identity, where rows were turned by them."""
         turn, seen = self.ready.at.turn, self.ready.curvature
         if not self.ready.arrived:
             return seen
@@ -127,6 +153,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         Or the last one, if scores lean and it cut them clearly farther out than the others did.
         """
         used, apart = self._near_steps(), self._late_lean() is not None
+        if self.unforeseen is not None:
+            return pool_steps(used)
         if self.ready.arrived and not apart:
             return pool_steps(used)
         curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
@@ -146,7 +174,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """
         steps = []
         made = zip(self._alike(), self.plans, self.scores, strict=True)
-        for step, how, own in made:
+        for step, how, own in list(made)[self.since :]:
             if how.pooled:
                 seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
                 excess, most = seen.lost(how.cut)
@@ -173,10 +201,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
         rows that weighed less before, or goes where scores lean, as far scores count there only in it.
         """
-        made = zip(self._alike(), self.plans, strict=True)
+        made = list(zip(self._alike(), self.plans, strict=True))[self.since :]
         used = [step for step, how in made if self.ready.arrived or how.pooled]
         if len(used) < 2:
-            return self.ready.arrived
+            return self.ready.arrived or self.unforeseen is not None
         last, d = used[-1], len(used[-1].move)
         noise = last.noise_length**2 + used[-2].noise_length ** 2
         move, lean = last.move, self._late_lean()
@@ -248,6 +276,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
             began = Anchor(self.steps[-1].step.noise_length, cut.unit**2)
             paid = mu * math.sqrt(shares.score)
             lean = leaning(long.mean, long.length, seen, cut, paid, began)
+            if lean is not None and self._may_overshoot(lean, cut):
+                self.carefully, last, lean = True, False, None
+                shares = Shares(score=limits.near)
+                cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
@@ -343,6 +375,17 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return _near(scale, None, self.ready.expected)
         return scale > limits.fall * self.before and not self._still_moving()
 
+    def _may_overshoot(self, lean: Leaning, cut: Cut) -> bool:
+        """Whether a step may be far too long, in the first round that counts far rows like others.
+
+        These lean, and may lean by many errors of sampling: they may be more than second moments know,
+        and the next round would tell. It needs a share of the budget, of which enough must be left.
+        """
+        limits, left = self.ready.plan, self.session.left
+        first = self.session.leverage is None and not any(look.all_alike for look in self.looks)
+        much = lean.left > _MUCH * cut.unit / math.sqrt(self.session.n)
+        return first and much and left > 3 * (limits.near + limits.later_scale)
+
     def _still_moving(self) -> bool:
         """Whether steps can be seen where noise is next to nothing beside the errors of sampling.
 
@@ -355,11 +398,105 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
         how = made.score.value, made.score.noise_sd, plan.cut.slope
+        if self.oblique is None and self.ready.persons is None:
+            self._look(
+                made.score.value / plan.cut.slope, made.score.noise_sd / plan.cut.slope, plan
+            )
         step = newton_step(*seen_by(plan.lean, self.curvature, self.penalty, self.anchor), *how)
         if self.oblique is not None:
             longer = float(np.linalg.norm(self.oblique))
             step = replace(step, move=self.oblique @ step.move, noise_length=step.noise_sd * longer)
+        if self.carefully and not plan.last:
+            most = _CAREFUL * step.noise_length
+            step = replace(step, move=step.move * min(1.0, most / float(np.linalg.norm(step.move))))
+        if self.unforeseen is not None:
+            step = self.unforeseen.with_noise(step, plan.lean)
         return LinearStep(step, made.score.value / plan.cut.slope)
+
+    def _look(self, score: Floats, noise_sd: float, plan: RoundPlan) -> None:
+        """What this score and the one before it tell of the second moments."""
+        if plan.lean is not None:
+            score = np.linalg.solve(plan.lean.turn, score)
+            noise_sd *= plan.lean.stretch
+        look = Look(self.anchor, score, noise_sd, self.session.leverage is None)
+        if self.looks and self.looks[-1].all_alike == look.all_alike:
+            found = unforeseen(self.looks[-1], look, self.curvature.used, self.unforeseen)
+            if found is not None:
+                self.unforeseen, self.since = found, len(self.steps)
+        self.looks.append(look)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A score as of all rows, and where; whether long rows weighed as much as others."""
+
+    anchor: Floats
+    score: Floats
+    noise_sd: float
+    all_alike: bool
+
+
+@dataclass(frozen=True)
+class Unforeseen:
+    """Second moments of rows that were cut before these were released.
+
+    ``matrix`` is all of it, in one direction ``times`` what was released. ``rest`` is what the last
+    change of the score had beyond the other second moments, ``along`` its product with the change of the
+    anchor, and ``noise_sd`` that of the score before.
+    """
+
+    matrix: Floats
+    times: float
+    rest: Floats
+    along: float
+    noise_sd: float
+
+    def with_noise(self, step: Step, lean: Leaning | None) -> Step:
+        """A step with what the noise of the score before it adds."""
+        move = step.move if lean is None else lean.turn @ step.move
+        more = self.noise_sd * abs(float(self.rest @ move)) / self.along
+        times = math.hypot(1.0, more / step.noise_sd)
+        return replace(
+            step,
+            noise_sd=times * step.noise_sd,
+            noise_length=times * step.noise_length,
+            variance=step.variance + more**2,
+        )
+
+
+def unforeseen(
+    before: Look, now: Look, used: Floats, known: Unforeseen | None
+) -> Unforeseen | None:
+    """What a score that changed by more than second moments foresee tells of them; None if it did not.
+
+    Scores of uncut rows change by K times the move of the anchor, K being their second moments. Of a
+    cluster of far rows, which is cut where second moments are released, K has a matrix of rank one more
+    than these, m z z'. What is more in the change of the score is m z (z'move): the matrix is its square
+    over its product with the move.
+
+    Examples
+    --------
+    Far rows along the first column were cut: of their second moments, 1.45, 0.8 are known.
+
+    >>> whole, there = np.diag([1.45, 1.0]), np.array([1.0, 0.5])
+    >>> looks = [Look(b, whole @ (there - b), 0.001, True) for b in (np.zeros(2), np.array([2.0, 0.5]))]
+    >>> found = unforeseen(*looks, np.diag([0.8, 1.0]), None)
+    >>> found.matrix.round(2).tolist(), round(found.times, 2)
+    ([[0.65, 0.0], [0.0, 0.0]], 1.81)
+    """
+    moved = now.anchor - before.anchor
+    rest = before.score - now.score - used @ moved
+    noise, along = math.hypot(before.noise_sd, now.noise_sd), float(rest @ moved)
+    surely = _SURE * noise * float(np.linalg.norm(moved))
+    if not along > max(surely, _MORE * float(moved @ used @ moved)):
+        return None
+    matrix = np.outer(rest, rest) / along
+    if known is not None:
+        matrix = matrix + known.matrix
+    direction = rest / float(np.linalg.norm(rest))
+    foreseen = float(direction @ used @ direction)
+    times = 1 + float(direction @ matrix @ direction) / foreseen
+    return Unforeseen(matrix, times, rest, along, before.noise_sd)
 
 
 def _near(scale: float, before: float | None, expected: float | None) -> bool:

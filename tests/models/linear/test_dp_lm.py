@@ -25,6 +25,7 @@ from dpstats.errors import (
 from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.models.linear import planning
+from dpstats.models.linear.rounds import Look, unforeseen
 from dpstats.models.linear.view import View
 from tests.conftest import Silent
 from tests.contracts.held import held_rows
@@ -701,3 +702,51 @@ def test_public_rows_of_other_units_are_left_out_where_they_are_no_guide(
         assert (fit.se().to_numpy() < 2 * plain.bse.to_numpy()).all()
         assert fit.privacy.spent[0].mu ** 2 == pytest.approx(0.02)  # what was found by public rows
         assert sum(one.mu**2 for one in fit.privacy.spent) == pytest.approx(1.0)
+
+
+def _both_ends(seed: int, n: int) -> pd.DataFrame:
+    """A threshold and a parabola on both sides of it; one row in a hundred is far out on one side."""
+    rng = np.random.default_rng(seed)
+    x, u = np.clip(rng.normal(0.04, 0.13, n), -0.45, 0.45), rng.random(n)
+    x[u < 0.01], x[u > 0.88] = -0.5, 0.5
+    above = 1.0 * (x > 0)
+    mean = 15 + 45 * above - 24 * x - 42 * x**2 + above * (112 * x - 230 * x**2)
+    return pd.DataFrame({"y": mean + rng.normal(0, 17, n), "x": x, "above": above})
+
+
+@pytest.mark.parametrize(("m", "mu"), [(200, 2.0), (0, 1.0)])
+def test_far_rows_that_second_moments_cut_do_not_make_steps_too_long(m: int, mu: float) -> None:
+    """Steps were six times too long along these rows: one fit in ten, or three, was 50 errors off."""
+    off = []
+    for seed in (5, 1, 2, 7):
+        rows = _both_ends(seed, 4000 + m)
+        public = rows[:m] if m else None
+        fit = dp_lm("y ~ above * (x + I(x ** 2))", rows[m:], public=public, mu=mu, seed=seed)
+        off.append(abs(fit.coef()["I(x ** 2)"] + 42) / 30)  # its error without privacy
+        assert fit.se()["I(x ** 2)"] < 30 * 30
+        assert not fit.se().isna().any()
+    assert max(off) < 25
+
+
+def test_scores_tell_of_rows_that_second_moments_cut() -> None:
+    """In as many directions as there are clusters of such rows; noise tells of none."""
+    rng = np.random.default_rng(3)
+    used, far = np.eye(3), np.array([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0]])
+    whole, there = used + far.T @ far, rng.normal(size=3)
+
+    def look(anchor: np.ndarray) -> Look:
+        return Look(anchor, whole @ (there - anchor), 0.01, True)
+
+    start, one = look(np.zeros(3)), look(np.array([1.0, 0.0, 0.3]))
+    first = unforeseen(start, one, used, None)
+    assert first is not None
+    assert first.matrix == pytest.approx(np.outer(far[0], far[0]))
+    second = unforeseen(one, look(np.array([1.0, 2.0, 0.3])), used + first.matrix, first)
+    assert second is not None
+    assert second.matrix == pytest.approx(far.T @ far)
+    assert second.times == pytest.approx(10.0)
+    move = np.array([0.0, 0.01, 0.0])  # what noise may be is not taken for rows
+    for times, told in ((3.9, False), (4.1, True)):
+        rest = times * math.hypot(0.01, 0.01) * move / np.linalg.norm(move)
+        moved = Look(move, start.score - whole @ move - rest, 0.01, True)
+        assert (unforeseen(start, moved, whole, None) is not None) == told
