@@ -60,6 +60,11 @@ _OTHER_NAMES = {
     **{name.removeprefix("dp_"): name for name in __all__ if name.startswith("dp_")},
     **dict.fromkeys(("ols", "OLS", "dp_ols", "dp_linear"), "dp_lm"),
     **{
+        name: f"a method of what was fitted: fit.{name}()"
+        for name in ("summary", "coef", "confint", "vcov", "predict", "update", "tidy", "glance")
+    },
+    **{name: f"a method of regressions: fit.{name}(...)" for name in ("emmeans", "slopes", "plot")},
+    **{
         written: f"dp_glm(formula, data, family={family!r}, mu=1)"
         for name, family in _FAMILIES.items()
         for written in (name, f"dp_{name}")

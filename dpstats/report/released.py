@@ -87,6 +87,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("pvalue", "p_values"), "tidy().p_value"),
     **dict.fromkeys(("tstat", "zvalues", "statistic"), "tidy().statistic"),
     **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), _averages_of("slopes")),
+    "emtrends": "slopes(public, 'x1', by='g'), which averages over rows that you may show",
     "avg_comparisons": _averages_of("comparisons"),
     "avg_predictions": _averages_of("predictions", "public, by=True"),
     **dict.fromkeys(("odds_ratio", "exp_coef", "rate_ratios", "rate_ratio", "irr"), _RATIOS),

@@ -445,14 +445,16 @@ class Model(Result):
         return Anova.of(test, terms_page([text], [test], "Wald test"))
 
     def _require_no_factor(self, hypothesis: Any) -> None:
-        """Raise where a hypothesis is the name of a term that has several coefficients."""
+        """Raise where a hypothesis is the name of a term, and not that of its one coefficient."""
         for _, name, at in columns_by_term(self.design):
-            if one_of(hypothesis, (name,)) and len(at) > 1:
-                several = ", ".join(f"'{self.coefficients.terms[k]} = 0'" for k in at[:_SHOWN])
+            named = [self.coefficients.terms[k] for k in at]
+            if one_of(hypothesis, (name,)) and named != [name]:
+                has = "a coefficient" if len(at) == 1 else f"{len(at)} coefficients"
+                several = ", ".join(f"'{one} = 0'" for one in named[:_SHOWN])
                 more = ", ..." if len(at) > _SHOWN else ""
                 raise ArgumentError(
-                    f"`{name}` has {len(at)} coefficients: anova(fit) tests each term as a whole, and "
-                    f"wald_test([{several}{more}]) what you write."
+                    f"`{name}` has {has} for its levels: anova(fit, type=3) tests each term as a whole, "
+                    f"and wald_test([{several}{more}]) what you write."
                 )
 
     def _wald(self) -> WaldTest | None:
