@@ -1430,8 +1430,8 @@ _ENDS = (
     _end(
         "rows are not forgotten when a session ends",
         "dpstats/mechanism/session.py",
-        "        self._rows.close()\n",
-        "",
+        "                self._rows.close()\n",
+        "                pass\n",
         _ENDED,
     ),
     _end(
@@ -1444,14 +1444,14 @@ _ENDS = (
     _end(
         "exact totals are kept when a session ends",
         "dpstats/mechanism/session.py",
-        "        self._exact.clear()\n",
-        "",
+        "            self._exact.clear()\n",
+        "            pass\n",
         f"{_ENDED_AFTER}[eptr_bayes, sums]",
     ),
     _end(
         "errors leave a session as they are",
         "dpstats/mechanism/session.py",
-        "        if error is not None:\n            without_trace(error)\n",
+        "                if error is not None:\n                    without_trace(error)\n",
         "",
         f"{_HELD}[dp_glm, anchored, binomial-an error of the package]",
     ),

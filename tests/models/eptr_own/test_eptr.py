@@ -343,7 +343,6 @@ REFUSED: list[Any] = [
     ({"alpha": lambda k: "a"}, r"alpha\(1\)"),
     ({"alpha": lambda k: 1 / k, "calibration": "paper"}, "one alpha"),
     ({"estimate": "a"}, "estimate must be"),
-    ({"estimate": None}, "estimate"),
     ({"estimate": []}, "estimate"),
     ({"safety": "a"}, "safety must be"),
     ({"safety": [1, 2]}, "safety must be one number"),
