@@ -1458,9 +1458,24 @@ _ENDS = (
     _end(
         "Ctrl-C leaves a session as it is",
         "dpstats/mechanism/session.py",
-        "        if error is not None:\n",
-        "        if isinstance(error, Exception):\n",
-        f"{_HELD}[dp_glm, anchored, binomial-a stop]",
+        "                if error is not None:\n",
+        "                if isinstance(error, Exception):\n",
+        "tests/mechanism/test_session.py::test_what_is_closed_holds_no_integer_of_the_data",
+    ),
+    _end(
+        "an interruption of the end of a session is left as it is",
+        "dpstats/arguments.py",
+        "        without_trace(stopped)",
+        "        stopped = stopped",
+        "tests/mechanism/test_session.py::"
+        "test_an_interruption_while_rows_are_forgotten_leaves_no_session",
+    ),
+    _end(
+        "a stream that fails is no reading that fails",
+        "dpstats/frame/arrow_table.py",
+        "            raise PassError(\n",
+        "            raise SchemaError(\n",
+        "tests/frame/test_source.py::test_a_stream_that_fails_stays_charged",
     ),
     _end(
         "the traceback of an error is kept",
