@@ -113,8 +113,12 @@ def informed(seen: Sequence[ReleasedInformation], expected: Floats, known: bool)
         each.append((change @ one.matrix @ change.T - np.eye(d), noise2))
     unforeseen2 = max(_mean_square(*each[-1]), _DRIFT**2)
     total, precision = np.zeros((d, d)), np.zeros((d, d))
+    latest, its_noise2 = each[-1]
     for one, (departure, noise2) in zip(seen, each, strict=True):
-        trust = 1 / (noise2 + min(one.drift, 1.0) ** 2 * unforeseen2 * diagonal)
+        # what has changed since then: as such steps do, or clearly more in an entry
+        changed2 = np.maximum((latest - departure) ** 2 - 2 * (noise2 + its_noise2), 0.0)
+        drift2 = np.maximum(min(one.drift, 1.0) ** 2 * unforeseen2 * diagonal, changed2)
+        trust = 1 / (noise2 + drift2)
         total += trust * departure
         precision += trust
     noise2, departure = 1 / precision, total / precision

@@ -60,6 +60,8 @@ _UNSURE = 0.7
 _EVEN, _EVEN_AGAIN = 4.0, 2.0
 """Ratio of the largest to the smallest information up to which rows stay whitened as they are: by their
 second moments, and by an information further up the way."""
+_LEFT = 0.5
+"""Standard errors that a step may leave of its way before the last round."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 
@@ -195,9 +197,34 @@ class GlmRounds(ScoreRounds[GlmStep]):
         assert self.curvature is not None
         share = (left - plan.near.lengths) * (1 - plan.last_information)
         less = math.sqrt(self.price.score / share)
+        if self._left_by_bend(less) > _LEFT:
+            return False
         level = len(self.anchor) / float(np.trace(np.linalg.inv(self.curvature.used)))
         usual = 1.0 if self.start.rows is not None else self.family.information(0.0)
         return near_enough(self.steps[-1], self.start.reach, less, self.session.n, level, usual)
+
+    def _left_by_bend(self, less: float) -> float:
+        """What the last step leaves of its way because information falls along it, in standard errors.
+
+        As that of rows of a rare level does on the way to a rare outcome. How fast it falls is told by
+        the last two releases: at the rate r the step m = (1 - exp(-r w))/r goes a part of the way w. Not
+        more than noise of ``less`` times that of the step: 0.
+        """
+        if len(self.seen) < 2:
+            return 0.0
+        (was, now), (before, last) = self.seen[-2:], self.steps[-2:]
+        size = float(np.linalg.norm(last.step.move))
+        along = last.step.move / max(size, 1e-300)
+        noise = math.hypot(was.sd, now.sd)
+        there = max(float(along @ now.matrix @ along), 0.0) + noise
+        fallen = max(float(along @ was.matrix @ along) - noise, 1e-300) / there
+        moved = abs(float(along @ before.step.move))
+        part = min(float(np.log(fallen)) / max(moved, 1e-300) * size, 0.9)
+        if not part > 0:  # nor where noise has made no number of it
+            return 0.0
+        left = (-math.log1p(-part) - part) / part * size
+        unit = math.sqrt(self.session.n * there)
+        return left * unit if left > less * last.noise / math.sqrt(len(along)) else 0.0
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out, beside what the family expects.

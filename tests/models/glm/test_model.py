@@ -74,6 +74,13 @@ def test_what_the_model_does_not_foresee_stays_where_it_stands_out() -> None:
     assert found.used == pytest.approx(true, abs=1e-3)
 
 
+def test_what_has_clearly_changed_since_is_not_averaged() -> None:
+    expected = np.diag([0.1, 0.1, 0.1, 0.02])
+    before, now = np.diag([0.1, 0.1, 0.1, 0.06]), np.diag([0.1, 0.1, 0.1, 0.03])
+    seen = [ReleasedInformation(one, 1e-4, 0.05, expected) for one in (before, now)]
+    assert informed(seen, expected, False).used == pytest.approx(now, abs=1e-3)
+
+
 def test_coordinates_in_which_information_is_even() -> None:
     information = _model("binomial").information(2 * _FIT)
     metric = _Z.T @ _Z / len(_Z)
