@@ -787,7 +787,7 @@ def test_a_steep_slope_to_a_rare_outcome_has_errors() -> None:
 
 
 def test_a_rare_outcome_in_a_rare_cell_has_errors_as_long_as_without_privacy() -> None:
-    """They were 0.67 times as long, since information on the way there is larger: 0.6 errors short of it.
+    """They were 0.67 times as long, as information on the way there is larger, and slopes 0.6 short.
 
     A mean of four fits; without noise it would be 1, and 0.
     """
