@@ -27,7 +27,7 @@ from dpstats.errors import (
     SchemaError,
     UnknownArgument,
     suppress_private_errors,
-    without_trace,
+    without_frames,
 )
 
 _P = ParamSpec("_P")
@@ -363,6 +363,7 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
         if name != "self" and one.default is one.empty and one.kind not in _VARIABLE
     ]
     takes_all = any(one.kind is one.VAR_POSITIONAL for one in own.values())
+    whole = without_frames(function)
     called_as = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @wraps(function)
@@ -382,12 +383,7 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
             raise UnknownArgument(_too_few(called_as, needed, here, known))
         if "limits" in named:
             named["limits"] = as_limits(named["limits"])
-        try:
-            return function(*args, **named)
-        except KeyboardInterrupt as error:
-            stopped = error
-        without_trace(stopped)  # it may have come while rows were being forgotten
-        raise stopped
+        return whole(*args, **named)
 
     return checked
 

@@ -15,9 +15,11 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -147,6 +149,24 @@ class ErrorsWithoutTrace:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             without_trace(error)
+
+
+def without_frames(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that an interruption leaves without frames of ours.
+
+    It may come while rows are being forgotten, and the frames hold them then.
+    """
+
+    @wraps(function)
+    def called(*args: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*args, **named)
+        except KeyboardInterrupt as error:
+            stopped = error
+        without_trace(stopped)
+        raise stopped
+
+    return called
 
 
 def suppress_private_errors(work: Callable[[], T]) -> T | None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpstats.arguments import require_known, spelled
 from dpstats.arrays import Floats
-from dpstats.errors import ArgumentError
+from dpstats.errors import ArgumentError, without_frames
 from dpstats.frame import new_rows
 from dpstats.margins.adapter import marginaleffects_model
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
@@ -159,6 +159,7 @@ class MarginalModel(Model):
         title = what.capitalize() if by is False else f"Average {what}"
         return Margins(frame, title, law_letter(self.coefficients.freedom))
 
+    @without_frames
     def _averages(
         self,
         what: str,

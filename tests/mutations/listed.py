@@ -1464,9 +1464,9 @@ _ENDS = (
     ),
     _end(
         "an interruption of the end of a session is left as it is",
-        "dpstats/arguments.py",
-        "        without_trace(stopped)",
-        "        stopped = stopped",
+        "dpstats/errors.py",
+        "        without_trace(stopped)\n",
+        "",
         "tests/mechanism/test_session.py::"
         "test_an_interruption_while_rows_are_forgotten_leaves_no_session",
     ),

@@ -15,7 +15,7 @@ from dpstats.numerics.matrices import (
     with_inverse,
 )
 from dpstats.report.result import Coefficients
-from dpstats.report.wald import WaldTest
+from dpstats.report.wald import WaldTest, wald_lines
 from dpstats.score_rounds.cuts import (
     choose_clip,
     choose_square_clip,
@@ -241,6 +241,14 @@ def test_wald_of_one_coefficient_is_z_squared() -> None:
     z = estimate.coef[2] / np.sqrt(estimate.vcov[2, 2])
     c = Coefficients((), estimate.coef, estimate.sampling, estimate.privacy)
     assert WaldTest.that_are_zero(c, [2]).chi2 == pytest.approx(z**2)
+
+
+def test_a_wald_test_of_what_is_no_number_is_none() -> None:
+    """Of columns of 1e-100 the covariance is singular to the computer."""
+    tiny = np.diag([1e-320, 0.0])
+    test = WaldTest.that_is_zero(np.zeros(2), tiny, tiny, np.inf)
+    assert np.isnan(test.chi2)
+    assert "p = NA" in wald_lines(test)[0]
 
 
 def test_a_ridge_path_solves_the_ridge_equations() -> None:

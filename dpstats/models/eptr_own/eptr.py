@@ -7,7 +7,7 @@ evaluates the user's two functions, tests and releases; `EptrResult` shows what 
 from __future__ import annotations
 
 import math
-from numbers import Number
+import warnings
 from os import PathLike
 from typing import Any
 
@@ -32,8 +32,6 @@ from dpstats.report.answers import Answers
 from dpstats.report.released import Diagnostic
 from dpstats.report.shared_entries import documented
 
-_NUMBERS = (Number, np.number, np.bool_, type(None), type(pd.NA), type(pd.NaT))
-"""What arithmetic on private numbers may come to, no number at all among it."""
 _MOST_NUMBERS = 10**6
 _KINDS: dict[str, Kind] = {"gdp": "tested", "dp": "tested", "paper": "paper"}
 
@@ -297,12 +295,19 @@ def _given(name: str, value: Any) -> int:
     numbers beside it objects. The mean of no rows may be missing, in a way that differs by package, and
     an eigenvalue complex: what is no real number is answered as a failing function is.
     """
-    array = suppress_private_errors(lambda: np.asarray(value))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array = suppress_private_errors(lambda: np.asarray(value))
     if array is not None and array.size:
-        apart = array.dtype.kind == "O" and all(isinstance(one, _NUMBERS) for one in array.ravel())
-        if apart or array.dtype.kind in "biufcmM":
+        each = array.ravel().tolist() if array.dtype.kind == "O" else []
+        if array.dtype.kind in "biufcmMO" and all(map(_may_be_a_number, each)):
             return array.size
     raise ArgumentError(f"{name} must be a number, an array of numbers, or a function of the data.")
+
+
+def _may_be_a_number(one: Any) -> bool:
+    """What arithmetic on private numbers may come to, no number at all among it."""
+    return bool(pd.api.types.is_scalar(one)) and not isinstance(one, str | bytes)
 
 
 def _answer(no_reply: Any, size: int) -> Any:

@@ -44,7 +44,9 @@ def evaluated(quantity: Any, data: Any, size: int) -> Floats | None:
     def numbers_of() -> Floats:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            value = quantity(_copied(data)) if callable(quantity) else quantity
+            value = np.asarray(quantity(_copied(data)) if callable(quantity) else quantity)
+            if value.dtype.kind in "mMc":  # a date or a complex number is no number here
+                raise TypeError
             return np.array(value, dtype=np.float64).ravel()
 
     numbers = suppress_private_errors(numbers_of)

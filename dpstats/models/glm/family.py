@@ -240,7 +240,7 @@ class Family:
         middle = np.append((above[:-1] + above[1:]) / 2, above[-1] / 2)
         weight = np.append(above[:-1] - above[1:], above[-1])
         total = of * mean
-        if not self.binary and float(np.max(total, initial=0.0)) > _MANY:
+        if not self.binary and not float(np.max(total, initial=0.0)) <= _MANY:
             each = 1 + (self.alpha or 0.0) * mean  # a gamma law of that mean and variance
             quantiles = each * scipy.special.gammainccinv(total / each, middle[:, None])
         else:

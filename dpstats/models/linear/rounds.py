@@ -383,6 +383,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """
         limits, left = self.ready.plan, self.session.left
         first = self.session.leverage is None and not any(look.all_alike for look in self.looks)
+        first &= self._tells_moments
         much = lean.left > _MUCH * cut.unit / math.sqrt(self.session.n)
         return first and much and left > 3 * (limits.near + limits.later_scale)
 
@@ -398,7 +399,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
         how = made.score.value, made.score.noise_sd, plan.cut.slope
-        if self.oblique is None and self.ready.persons is None:
+        if self._tells_moments:
             self._look(
                 made.score.value / plan.cut.slope, made.score.noise_sd / plan.cut.slope, plan
             )
@@ -408,10 +409,16 @@ class LinearRounds(ScoreRounds[LinearStep]):
             step = replace(step, move=self.oblique @ step.move, noise_length=step.noise_sd * longer)
         if self.carefully and not plan.last:
             most = _CAREFUL * step.noise_length
-            step = replace(step, move=step.move * min(1.0, most / float(np.linalg.norm(step.move))))
+            size = max(float(np.linalg.norm(step.move)), 1e-300)
+            step = replace(step, move=step.move * min(1.0, most / size))
         if self.unforeseen is not None:
             step = self.unforeseen.with_noise(step, plan.lean)
         return LinearStep(step, made.score.value / plan.cut.slope)
+
+    @property
+    def _tells_moments(self) -> bool:
+        """Whether scores change by second moments of rows: not of persons, nor of instruments."""
+        return self.oblique is None and self.ready.persons is None
 
     def _look(self, score: Floats, noise_sd: float, plan: RoundPlan) -> None:
         """What this score and the one before it tell of the second moments."""

@@ -290,7 +290,8 @@ def test_private_data_are_no_public_sample() -> None:
 
 
 # means of no rows, in pandas and polars, and an eigenvalue of a matrix that is no longer symmetric
-_MISSING = [pd.NA, pd.NaT, None, 0.5 + 0.1j, np.array([0.5 + 0.1j]), np.datetime64("NaT")]
+_MISSING = [pd.NA, pd.NaT, None, 0.5 + 0.1j, np.array([0.5 + 0.1j]), np.complex128(1 + 2j)]
+_MISSING += [np.datetime64("NaT"), np.timedelta64(5, "s"), pd.Timestamp(0), [np.ma.masked]]
 
 
 @pytest.mark.parametrize("arguments", [{"safety": v} for v in (math.nan, math.inf, -1.0, pd.NA)])

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dpstats import dp_glm
 from dpstats.errors import ArgumentError
-from dpstats.models.glm.family import _KINDS, Family, _Kind, resolve_family
+from dpstats.models.glm.family import _KINDS, Family, _Kind, _poisson_isf, resolve_family
 
 _F, _L = sm.families, sm.families.links
 _SAME = [
@@ -156,3 +156,13 @@ def test_nothing_is_expected_of_families_without_outcomes() -> None:
 def test_several_classes_are_for_eptr_bayes(name: str) -> None:
     with pytest.raises(ArgumentError, match="use eptr_bayes"):
         resolve_family(name)
+
+
+def test_counts_have_the_quantiles_of_poisson_laws_and_end_for_any_mean() -> None:
+    mean = np.append(np.geomspace(1e-6, 1e4, 200), 0.0)
+    chance = np.append(np.linspace(0.02, 0.98, 9), 0.1 * 2.0 ** -np.arange(13.0))[:, None]
+    expected = stats.poisson(np.maximum(mean, 1e-300)).isf(chance)
+    assert (_poisson_isf(chance, mean) == expected).all()
+    with np.errstate(all="ignore"):  # what noise makes of coefficients
+        found = Family("poisson", "log").outcomes(np.array([np.nan, 50.0, 700.0, -800.0]))
+    assert found is not None
