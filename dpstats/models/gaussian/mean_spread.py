@@ -155,8 +155,9 @@ def mean_notes(
     lost, others = cut.lost, 1 / n + released.sd**2 / variance
     if lost**2 > MEAN_MOSTLY * (lost**2 + others):
         return (
-            "Rows lie so far from the others that most of an interval allows for what cutting them took "
-            "off a mean; it may be more. A logarithm, or a larger budget, helps.",
+            "Rows lie so far from the others that cutting them may have taken more off a mean than its "
+            "interval allows, which may then lie beside it: too low where a column has a long tail "
+            "upwards. The mean of its logarithm, or a larger budget, can be relied on sooner.",
         )
     if cut.most < MEAN_FAR * math.sqrt(lost**2 + others):
         return ()
