@@ -246,6 +246,11 @@ ax.spines[["top", "right"]].set_visible(False)
 # intervals are shorter. `dp_glm` compares long scores with those that its family expects, since rare outcomes have long ones of
 # one sign by nature; and puts back what its cuts are expected to take off them.
 #
+# Second moments are released of rows that are cut, too: where one row in a hundred is far out they are too small along it, and
+# steps too long. Scores at two coefficients tell the second moments between them, and correct this (*far rows* among the
+# diagnostics). A threshold with a parabola on both sides, a hundredth of the rows at one end (n = 4000): root mean square errors are 2.7
+# and 1.6 times those without privacy at mu = 1 and 2 with 200 public rows (63 and 49 before), and 5.8 at mu = 1 without (28).
+#
 # Where a column has no end a few rows that no noise can show decide such a slope, and intervals miss **without a note**:
 #
 # - z is lognormal (the logarithm has a standard deviation of 1.2) in a fifth of the rows and zero in others, y = 0.4 x + 0.8 log(1 + z)
