@@ -425,7 +425,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if plan.lean is not None:
             score = np.linalg.solve(plan.lean.turn, score)
             noise_sd *= plan.lean.stretch
-        look = Look(self.anchor, score, noise_sd, self.session.leverage is None)
+        lost = self.scores[-1].lost(plan.cut)[0]
+        look = Look(self.anchor, score, noise_sd, lost, self.session.leverage is None)
         if self.looks and self.looks[-1].all_alike == look.all_alike:
             found = unforeseen(self.looks[-1], look, self.curvature.used, self.unforeseen)
             if found is not None:
@@ -435,11 +436,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
 @dataclass(frozen=True)
 class Look:
-    """A score as of all rows, and where; whether long rows weighed as much as others."""
+    """A score as of all rows, and where; and whether long rows weighed as much as others.
+
+    ``lost``: what its cut is expected to take off, if all of it has one direction.
+    """
 
     anchor: Floats
     score: Floats
     noise_sd: float
+    lost: float
     all_alike: bool
 
 
@@ -486,7 +491,8 @@ def unforeseen(
     Far rows along the first column were cut: of their second moments, 1.45, 0.8 are known.
 
     >>> whole, there = np.diag([1.45, 1.0]), np.array([1.0, 0.5])
-    >>> looks = [Look(b, whole @ (there - b), 0.001, True) for b in (np.zeros(2), np.array([2.0, 0.5]))]
+    >>> at = np.zeros(2), np.array([2.0, 0.5])
+    >>> looks = [Look(b, whole @ (there - b), 0.001, 0.0, True) for b in at]
     >>> found = unforeseen(*looks, np.diag([0.8, 1.0]), None)
     >>> found.matrix.round(2).tolist(), round(found.times, 2)
     ([[0.65, 0.0], [0.0, 0.0]], 1.81)
@@ -494,7 +500,8 @@ def unforeseen(
     moved = now.anchor - before.anchor
     rest = before.score - now.score - used @ moved
     noise, along = math.hypot(before.noise_sd, now.noise_sd), float(rest @ moved)
-    surely = _SURE * noise * float(np.linalg.norm(moved))
+    # scores may also differ by what the one cut takes off and the other does not
+    surely = (_SURE * noise + max(before.lost, now.lost)) * float(np.linalg.norm(moved))
     if not along > max(surely, _MORE * float(moved @ used @ moved)):
         return None
     matrix = np.outer(rest, rest) / along

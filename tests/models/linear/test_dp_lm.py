@@ -735,7 +735,7 @@ def test_scores_tell_of_rows_that_second_moments_cut() -> None:
     whole, there = used + far.T @ far, rng.normal(size=3)
 
     def look(anchor: np.ndarray) -> Look:
-        return Look(anchor, whole @ (there - anchor), 0.01, True)
+        return Look(anchor, whole @ (there - anchor), 0.01, 0.0, True)
 
     start, one = look(np.zeros(3)), look(np.array([1.0, 0.0, 0.3]))
     first = unforeseen(start, one, used, None)
@@ -748,5 +748,10 @@ def test_scores_tell_of_rows_that_second_moments_cut() -> None:
     move = np.array([0.0, 0.01, 0.0])  # what noise may be is not taken for rows
     for times, told in ((3.9, False), (4.1, True)):
         rest = times * math.hypot(0.01, 0.01) * move / np.linalg.norm(move)
-        moved = Look(move, start.score - whole @ move - rest, 0.01, True)
-        assert (unforeseen(start, moved, whole, None) is not None) == told
+        score = start.score - whole @ move - rest
+        for lost, tells in (
+            (0.0, told),
+            (0.01, False),
+        ):  # nor what the one cut takes, not the other
+            moved = Look(move, score, 0.01, lost, True)
+            assert (unforeseen(start, moved, whole, None) is not None) == tells
