@@ -1619,6 +1619,28 @@ _ALONE = (
         "test_what_was_found_is_known_where_a_search_is_broken_off",
     ),
     _alone(
+        "steps go as far as second moments of cut rows say",
+        "dpstats/models/linear/rounds.py",
+        "                self.unforeseen, self.since = found, len(self.steps)\n",
+        "                pass\n",
+        "tests/models/linear/test_dp_lm.py::"
+        "test_far_rows_that_second_moments_cut_do_not_make_steps_too_long",
+    ),
+    _alone(
+        "coordinates do not follow the information",
+        "dpstats/models/glm/rounds.py",
+        "        if model is None or step.error > _UNSURE:\n",
+        "        if True:\n",
+        f"{_FITTED}::test_a_steep_slope_to_a_rare_outcome_has_errors",
+    ),
+    _alone(
+        "information that has clearly changed is averaged",
+        "dpstats/models/glm/model.py",
+        "unforeseen2 * diagonal, changed2)",
+        "unforeseen2 * diagonal, 0.0)",
+        "tests/models/glm/test_model.py::test_what_has_clearly_changed_since_is_not_averaged",
+    ),
+    _alone(
         "a direction of few rows is stretched until all of them are cut",
         "dpstats/score_rounds/whitening.py",
         "        return squeezed or self.smallest >= _GROWN * before.smallest\n",
