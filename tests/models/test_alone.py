@@ -768,22 +768,22 @@ def test_counts_of_which_tails_are_out_of_sight_have_a_note(public: int) -> None
 
 
 def test_a_steep_slope_to_a_rare_outcome_has_errors() -> None:
-    """In coordinates of second moments noise hid it: half of such fits had no errors.
+    """In coordinates of second moments noise hid it: six of seven such fits had no errors.
 
-    Nineteen of twenty have them now: that seven of twelve lack them has a chance of 4e-7. Printed errors
-    hold: a slope is five of them off once in two million fits.
+    One of eight has none now: that ten of fourteen lack them has a chance of 8e-7. Printed errors hold:
+    a slope is five of them off once in two million fits.
     """
     given = 0
-    for seed in range(12):
+    for seed in range(14):
         rng = np.random.default_rng(seed)
-        x = rng.normal(size=(10_000, 3))
-        y = 1.0 * (rng.random(10_000) < 1 / (1 + np.exp(6 - 2.7 * x[:, 0])))
+        x = rng.normal(size=(20_000, 3))
+        y = 1.0 * (rng.random(20_000) < 1 / (1 + np.exp(8 - 3.5 * x[:, 0])))
         rows = pd.DataFrame(x, columns=["a", "b", "c"]).assign(y=y)
         fit = dp_glm("y ~ a + b + c", rows, family="binomial", mu=1, seed=seed)
         if fit.se().notna().all():
             given += 1
-            assert abs(fit.coef()["a"] - 2.7) < 5 * fit.se()["a"]
-    assert given >= 6
+            assert abs(fit.coef()["a"] - 3.5) < 5 * fit.se()["a"]
+    assert given >= 5
 
 
 def test_a_rare_outcome_in_a_rare_cell_has_errors_as_long_as_without_privacy() -> None:
