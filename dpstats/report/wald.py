@@ -88,9 +88,9 @@ def wald_lines(test: WaldTest | None) -> list[str]:
 
 def terms_page(names: Sequence[str], tests: Sequence[WaldTest], title: str) -> Page:
     """Wald tests, a line for each; a statistic of an F test is by the degree of freedom."""
-    law = _law(tests)
-    values, p = _statistics(tests, law), [test.p_value for test in tests]
-    df = [test.df for test in tests]
+    few = any(test.law == "F" for test in tests)
+    law, values = "F" if few else "Chisq", [t.chi2 / t.df if few else t.chi2 for t in tests]
+    df, p = [test.df for test in tests], [test.p_value for test in tests]
     table = Table.from_columns(
         [
             Column("", names, align="l", csv_name="term"),
@@ -125,15 +125,6 @@ def nested_page(models: Sequence[str], test: WaldTest, free: bool) -> Page:
     )
     parts = [table, Paragraph(from_one)] if free else [table]
     return Page((Preformatted(lines), *parts))
-
-
-def _law(tests: Sequence[WaldTest]) -> str:
-    """The name of the statistic of a column of tests: F where one of them is an F test."""
-    return "F" if any(test.law == "F" for test in tests) else "Chisq"
-
-
-def _statistics(tests: Sequence[WaldTest], law: str) -> list[float]:
-    return [test.chi2 / test.df if law == "F" else test.chi2 for test in tests]
 
 
 def _denominator(below: Sequence[float]) -> list[Column]:

@@ -215,17 +215,23 @@ _CALLS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore::dpstats.errors.PlanWarning")
-@pytest.mark.parametrize("name", _CALLS)
-def test_a_total_whose_noise_is_too_large_is_refused_before_it_is_charged(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "many"),
+    [pytest.param(name, 13, id=name) for name in _CALLS]
+    + [pytest.param(name, 33, id=f"{name}, finer", marks=pytest.mark.slow) for name in _CALLS],
+)
+def test_a_total_whose_noise_is_too_large_is_refused_before_it_is_charged(
+    name: str, many: int
+) -> None:
     refused = []
-    for mu in np.geomspace(1e-9, 0.1, 13):
+    for mu in np.geomspace(1e-9, 0.1, many):
         budget = Budget(mu=1, person="who" if "persons" in name else None)
         try:
             _CALLS[name](mu=float(mu), budget=budget, seed=1)
         except PrivacyError:
             assert not budget.entries
             refused.append(mu)
-    assert 0 < len(refused) < 13
+    assert 0 < len(refused) < many
 
 
 @pytest.mark.filterwarnings("ignore::dpstats.errors.PlanWarning")

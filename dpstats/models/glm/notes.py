@@ -16,6 +16,8 @@ from dpstats.score_rounds.notes import matrix_notes, ridge_note
 _EXPLAINED, _FEW_TELL, _ALL_EXPLAINED = 0.65, 40, 0.82
 """Share of the entropy of the responses beyond which rows are taken to be separated, if no more rows
 than so many for each column tell the coefficients; and that beyond which they are in any case."""
+_NOISELESS = 3.0
+"""Budget from which on noise does not ask for more of these rows."""
 _UNSURE, _LARGE = 0.5, 2.0
 """Standard error of a coefficient of zeros and ones from which all of their rows may have one outcome,
 and the least size of such a coefficient."""
@@ -49,7 +51,7 @@ def separated(probability: Floats, n: int, mu: float, d: int) -> bool:
 
     total = float(entropy(np.atleast_1d(probability.mean()))[0])
     left = float(entropy(probability).mean()) / total if total > 0 else 0.0
-    telling = n * min(mu, 3.0) * float((probability * (1 - probability)).mean())
+    telling = n * min(mu, _NOISELESS) * float((probability * (1 - probability)).mean())
     return left < 1 - (_EXPLAINED if telling < _FEW_TELL * d else _ALL_EXPLAINED)
 
 

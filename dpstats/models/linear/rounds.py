@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -153,9 +154,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         Or the last one, if scores lean and it cut them clearly farther out than the others did.
         """
         used, apart = self._near_steps(), self._late_lean() is not None
-        if self.unforeseen is not None:
-            return pool_steps(used)
-        if self.ready.arrived and not apart:
+        if self.unforeseen is not None or (self.ready.arrived and not apart):
             return pool_steps(used)
         curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
         return pool_weighed(used, curvature.used, self.ready.lost, apart=apart)
@@ -174,7 +173,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """
         steps = []
         made = zip(self._alike(), self.plans, self.scores, strict=True)
-        for step, how, own in list(made)[self.since :]:
+        for step, how, own in islice(made, self.since, None):
             if how.pooled:
                 seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
                 excess, most = seen.lost(how.cut)
@@ -201,7 +200,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
         rows that weighed less before, or goes where scores lean, as far scores count there only in it.
         """
-        made = list(zip(self._alike(), self.plans, strict=True))[self.since :]
+        made = islice(zip(self._alike(), self.plans, strict=True), self.since, None)
         used = [step for step, how in made if self.ready.arrived or how.pooled]
         if len(used) < 2:
             return self.ready.arrived or self.unforeseen is not None
@@ -383,9 +382,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """
         limits, left = self.ready.plan, self.session.left
         first = self.session.leverage is None and not any(look.all_alike for look in self.looks)
-        first &= self._tells_moments
         much = lean.left > _MUCH * cut.unit / math.sqrt(self.session.n)
-        return first and much and left > 3 * (limits.near + limits.later_scale)
+        affordable = left > 3 * (limits.near + limits.later_scale)
+        return self._tells_moments and first and much and affordable
 
     def _still_moving(self) -> bool:
         """Whether steps can be seen where noise is next to nothing beside the errors of sampling.
@@ -399,10 +398,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
         how = made.score.value, made.score.noise_sd, plan.cut.slope
+        score = made.score.value / plan.cut.slope
         if self._tells_moments:
-            self._look(
-                made.score.value / plan.cut.slope, made.score.noise_sd / plan.cut.slope, plan
-            )
+            self._look(score, made.score.noise_sd / plan.cut.slope, plan)
         step = newton_step(*seen_by(plan.lean, self.curvature, self.penalty, self.anchor), *how)
         if self.oblique is not None:
             longer = float(np.linalg.norm(self.oblique))
@@ -413,7 +411,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             step = replace(step, move=step.move * min(1.0, most / size))
         if self.unforeseen is not None:
             step = self.unforeseen.with_noise(step, plan.lean)
-        return LinearStep(step, made.score.value / plan.cut.slope)
+        return LinearStep(step, score)
 
     @property
     def _tells_moments(self) -> bool:
@@ -504,13 +502,10 @@ def unforeseen(
     surely = (_SURE * noise + max(before.lost, now.lost)) * float(np.linalg.norm(moved))
     if not along > max(surely, _MORE * float(moved @ used @ moved)):
         return None
-    matrix = np.outer(rest, rest) / along
-    if known is not None:
-        matrix = matrix + known.matrix
-    direction = rest / float(np.linalg.norm(rest))
-    foreseen = float(direction @ used @ direction)
-    times = 1 + float(direction @ matrix @ direction) / foreseen
-    return Unforeseen(matrix, times, rest, along, before.noise_sd)
+    whole = used + np.outer(rest, rest) / along
+    released = used if known is None else used - known.matrix
+    times = float(rest @ whole @ rest) / float(rest @ released @ rest)
+    return Unforeseen(whole - released, times, rest, along, before.noise_sd)
 
 
 def _near(scale: float, before: float | None, expected: float | None) -> bool:

@@ -535,8 +535,10 @@ def test_hostile_private_data_never_raise_or_warn(name: str, method: str, declar
     assert list(found.glance().columns) == list(expected.glance().columns)
     if method != "rounds":  # whose bounds are made of released moments
         assert found.bounds().statement.tolist() == expected.bounds().statement.tolist()
-    lines = [set(one.diagnostics().index) for one in (found, expected)]
-    assert lines[0] ^ lines[1] <= {"far rows"}  # which follows from releases
+    lines = [one.diagnostics().index for one in (found, expected)]
+    if method == "rounds":  # whether there is such a line follows from releases
+        lines = [index.drop("far rows", errors="ignore") for index in lines]
+    assert lines[0].equals(lines[1])
     assert isinstance(str(found.summary()), str)
     if found.privacy.mechanisms.noise_sd.size == 1:  # else it follows a released eigenvalue
         assert found.privacy.mechanisms.equals(expected.privacy.mechanisms)
