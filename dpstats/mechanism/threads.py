@@ -22,10 +22,9 @@ T = TypeVar("T")
 
 def processors() -> int:
     """Processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0)) or 1
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class InTurn(Executor):
@@ -50,31 +49,36 @@ class _Blas:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._done = threading.Event()
-        self._keeper: threading.Thread | None = None
+        self._keeper: tuple[threading.Thread, threading.Event] | None = None
 
     def enter(self) -> None:
         with self._lock:
             self._inside += 1
-            if self._inside == 1:
-                ready, self._done = threading.Event(), threading.Event()
-                kept = threading.Thread(target=_keep, args=(ready, self._done), daemon=True)
+            if self._inside == 1 and _several():
+                ready, done = threading.Event(), threading.Event()
+                kept = threading.Thread(target=_keep, args=(ready, done), daemon=True)
                 kept.start()
                 ready.wait()
-                self._keeper = kept
+                self._keeper = kept, done
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0 and self._keeper is not None:
-                self._done.set()
-                self._keeper.join()
+                (kept, done), self._keeper = self._keeper, None
+                done.set()
+                kept.join()
 
 
 @cache
 def _controller() -> ThreadpoolController:
     """Looks for libraries once, when first needed: it knows those that are loaded by then."""
     return ThreadpoolController()
+
+
+def _several() -> bool:
+    """Whether BLAS has more threads than one, so that there is something to limit."""
+    return any(x.num_threads != 1 for x in _controller().lib_controllers if x.user_api == "blas")
 
 
 def _keep(ready: threading.Event, done: threading.Event) -> None:

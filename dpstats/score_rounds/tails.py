@@ -465,13 +465,22 @@ class _Parts:
 
         That there may be many outliers is no excuse for a body that foresees more than is counted.
         """
-        wide = variance + more + more**2
-        away, lacking = counts - least - more, np.minimum(counts - least, 0.0)
-        share, of_least = away / wide, lacking / variance
-        excused = lacking * of_least > away * share
-        highest = -np.log(wide) / 2
-        log_density = highest - np.where(excused, lacking * of_least, away * share) / 2
-        return cls(np.where(excused, of_least, share), log_density, highest)
+        short = counts - least
+        lacking = np.minimum(short, 0.0)
+        of_least = lacking / variance
+        # in place: no arrays of a fit of few rows are larger
+        wide = variance + more
+        wide += more**2
+        square = short - more
+        share = square / wide
+        square *= share
+        excused = lacking * of_least > square
+        np.copyto(share, of_least, where=excused)
+        np.copyto(square, lacking * of_least, where=excused)
+        highest = np.log(wide, out=wide)
+        highest *= -0.5
+        square *= 0.5
+        return cls(share, np.subtract(highest, square, out=square), highest)
 
 
 def _possible(log_weight: Floats, alone: _Parts, near: int) -> NDArray[np.bool_]:
