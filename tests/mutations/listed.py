@@ -1460,14 +1460,14 @@ _ENDS = (
         "dpstats/mechanism/session.py",
         "                if error is not None:\n",
         "                if isinstance(error, Exception):\n",
-        "tests/mechanism/test_session.py::test_what_is_closed_holds_no_integer_of_the_data",
+        "tests/mechanism/test_left_behind.py::test_what_is_closed_holds_no_integer_of_the_data",
     ),
     _end(
         "an interruption of the end of a session is left as it is",
         "dpstats/errors.py",
         "        without_trace(stopped)\n",
         "",
-        "tests/mechanism/test_session.py::"
+        "tests/mechanism/test_left_behind.py::"
         "test_an_interruption_while_rows_are_forgotten_leaves_no_session",
     ),
     _end(
