@@ -1678,6 +1678,14 @@ _ALONE = (
         "tests/models/test_rare_levels.py::test_few_rows_that_have_a_response_are_not_cut_away",
     ),
     _alone(
+        "scores of persons are expected to be as long as the mean of the response is",
+        "dpstats/models/linear/prepare.py",
+        "_public_scale(moments, seen.whitening.back, d)  # as rows are seen, not persons",
+        "_public_scale(moments, seen.whitening.back / 2, d)",
+        "tests/models/feols/test_dp_feols.py::"
+        "test_a_constant_added_to_the_response_changes_no_other_coefficient",
+    ),
+    _alone(
         "many outliers excuse a body that foresees more than is counted",
         "dpstats/score_rounds/tails.py",
         "        excused = lacking * of_least > square\n",

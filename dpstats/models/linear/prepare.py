@@ -165,12 +165,12 @@ def prepared(
     moments follows from it, as where their noise is most of the error.
     """
     n, d = session.n, len(moments.terms)
+    expected = _public_scale(moments, seen.whitening.back, d)  # as rows are seen, not persons
     persons = None
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
         seen = seen.for_persons(rows_of_each(persons, n))
         session.whiten(seen.whitening.back, seen.shift)
-    expected = _public_scale(moments, seen.whitening.back, d)
     taken = 1.0
     for k, (lengths, gram) in enumerate((*plan.stages, AGAIN)):
         if k >= max(len(plan.stages), 1) and (k > 1 or taken <= _SHORTENED):

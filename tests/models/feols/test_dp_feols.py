@@ -114,6 +114,28 @@ def test_other_effects_are_dummies_of_public_levels() -> None:
     assert fit.fixed_effects == (("year", "6 levels"),)
 
 
+@pytest.mark.parametrize("formula", ["y ~ x + d", "y ~ x | year", "y ~ x | d ~ z", "y ~ x | who"])
+def test_a_constant_added_to_the_response_changes_no_other_coefficient(formula: str) -> None:
+    """It is no residual: scores were taken to be as long, and what few persons add all there is."""
+    fits = [
+        dp_feols(
+            formula,
+            _PRIVATE.assign(y=_PRIVATE.y + more),
+            _PUBLIC.assign(y=_PUBLIC.y + more),
+            mu=1,
+            seed=3,
+            person="who",
+        )
+        for more in (0.0, 50.0)
+    ]
+    moved = (fits[1].coef() - fits[0].coef()).drop("Intercept", errors="ignore")
+    assert np.abs(moved / fits[0].se()[moved.index]).max() < 0.05
+    assert fits[1].se()[moved.index].to_numpy() == pytest.approx(
+        fits[0].se()[moved.index].to_numpy(), rel=0.05
+    )
+    assert [len(fit.notes) for fit in fits] == [len(fits[0].notes)] * 2
+
+
 @pytest.mark.parametrize("person", [None, "who"])
 def test_without_a_bar_it_is_dp_lm(person: str | None) -> None:
     options: dict[str, Any] = {"mu": 1, "seed": 3, "person": person}
