@@ -151,18 +151,27 @@ class ErrorsWithoutTrace:
             without_trace(error)
 
 
-def without_frames(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that an interruption leaves without frames of ours.
+_AROSE = "It arose here:"
 
-    It may come while rows are being forgotten, and the frames hold them then.
+
+def without_frames(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that an interruption, or what is no error of ours, leaves without frames of ours.
+
+    It may come while rows are being forgotten, and the frames hold them then. Ctrl-C, a time limit and
+    the end of the program arrive in any line, as any kind of exception. The lines are told in a note.
     """
 
     @wraps(function)
     def called(*args: P.args, **named: P.kwargs) -> T:
         try:
             return function(*args, **named)
-        except KeyboardInterrupt as error:
+        except (DPStatsError, PlanWarning):
+            raise
+        except BaseException as error:
             stopped = error
+        if isinstance(stopped, Exception) and _AROSE not in str(getattr(stopped, "__notes__", "")):
+            lines = traceback.format_tb(stopped.__traceback__)[1:]
+            stopped.add_note(f"{_AROSE}\n{''.join(lines)}".rstrip())
         without_trace(stopped)
         raise stopped
 

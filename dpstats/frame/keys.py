@@ -81,7 +81,7 @@ def _number_key(cell: bytes) -> bytes | None:
         return f"{'-' * number.is_signed()}{digits}e{number.adjusted()}".encode()
     if number == number.to_integral_value():
         return b"%d" % int(number)
-    return format(number.normalize(), "f").encode()
+    return format(number, "f").rstrip("0").encode()  # all digits: `normalize` would round
 
 
 def _objects(cells: list[Any]) -> npt.NDArray[Any]:

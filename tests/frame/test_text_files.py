@@ -1,5 +1,6 @@
 """Text files of rows: what a cell is depends on the design and on the cell, on nothing else."""
 
+import decimal
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,17 @@ def test_a_person_is_one_however_a_file_spells_it(spelled: str, tmp_path: Path) 
     [table] = open_source(str(path)).tables(["who"])
     keys = table.keys("who", 0, 7).tolist()
     assert keys == [b"17", b"17", b"18", b"bob", b"17.5", b"17.5", None]
+
+
+def test_persons_differ_in_any_digit_whatever_the_context_of_decimals(tmp_path: Path) -> None:
+    path, long = tmp_path / "rows.csv", "0.1000000000000000000000000000000"
+    path.write_text(f"y,who\n1,{long}1\n2,{long}2\n3,{long}10\n4,12.34567\n5,12.34568\n", "utf-8")
+    with decimal.localcontext(prec=4, traps=[decimal.Inexact, decimal.Rounded]):
+        [table] = open_source(str(path)).tables(["who"])
+        one, other, same, *last = table.keys("who", 0, 5).tolist()
+    assert one == same == f"{long}1".encode()
+    assert other == f"{long}2".encode()
+    assert last == [b"12.34567", b"12.34568"]
 
 
 def test_a_file_without_names_shows_no_row(tmp_path: Path) -> None:

@@ -139,8 +139,11 @@ def test_an_interrupted_estimate_of_the_user_leaves_no_trace() -> None:
     assert not any("numbers" in frame or "total" in frame for frame in frames)
 
 
-def test_an_interruption_while_rows_are_forgotten_leaves_no_session() -> None:
-    """At every line that runs while a session ends."""
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError, SystemExit])
+def test_an_interruption_while_rows_are_forgotten_leaves_no_session(
+    kind: type[BaseException],
+) -> None:
+    """At every line that runs while a session ends: Ctrl-C, a time limit, the end of the program."""
     public, private = fair()
     call = partial(
         eptr_lm, "educ ~ age", private, public, epsilon=3, delta=1e-5, method="adaptive", seed=1
@@ -152,7 +155,7 @@ def test_an_interruption_while_rows_are_forgotten_leaves_no_session() -> None:
         nonlocal passed
         passed += event == "line"
         if passed == stop and event == "line":
-            raise KeyboardInterrupt
+            raise kind
         return at_line
 
     def traced(frame: Any, *_: Any) -> Any:
@@ -165,7 +168,7 @@ def test_an_interruption_while_rows_are_forgotten_leaves_no_session() -> None:
         try:
             sys.settrace(traced)
             call()
-        except KeyboardInterrupt as error:
+        except kind as error:
             return error
         finally:
             sys.settrace(before)

@@ -1377,6 +1377,14 @@ _FORMULAS = (
         _NO_CODE,
     ),
     _formula(
+        "names of persons are rounded to the digits of the decimal context",
+        "dpstats/frame/keys.py",
+        'format(number, "f").rstrip("0")',
+        'format(number.normalize(), "f")',
+        "tests/frame/test_text_files.py::"
+        "test_persons_differ_in_any_digit_whatever_the_context_of_decimals",
+    ),
+    _formula(
         "workers of two kinds are believed",
         "dpstats/frame/rows.py",
         "            if workers != self._arithmetic:\n",
@@ -1469,6 +1477,14 @@ _ENDS = (
         "",
         "tests/mechanism/test_left_behind.py::"
         "test_an_interruption_while_rows_are_forgotten_leaves_no_session",
+    ),
+    _end(
+        "a time limit at the end of a session is left as it is",
+        "dpstats/errors.py",
+        "        except BaseException as error:\n            stopped = error\n",
+        "        except KeyboardInterrupt as error:\n            stopped = error\n",
+        "tests/mechanism/test_left_behind.py::"
+        "test_an_interruption_while_rows_are_forgotten_leaves_no_session[TimeoutError]",
     ),
     _end(
         "a stream that fails is no reading that fails",
