@@ -100,9 +100,9 @@ def release_frequent(
     sets have: its counts differ by at most sqrt(2) in l2, so that C, and what follows, is mu-GDP. A name
     that only one of both data sets has is that of the replaced row alone, with a count of 1, and exceeds
     the threshold with probability q <= ``chance``, independently of the other counts. So for every event
-    S of the outcomes, and either of them as D: P(S | D) <= q + (1 - q) C_D(S), which C_D(S) <= 1 is below
-    where D has no such name, and P(S | D') >= (1 - q) C_D'(S). If C is
-    (epsilon, delta), then P(S | D) <= q + e^epsilon P(S | D') + delta.
+    S of the outcomes, and either of them as D: P(S | D) <= q + (1 - q) C_D(S), which is no less than
+    C_D(S), where D has no such name, and P(S | D') >= (1 - q) C_D'(S). If C is (epsilon, delta), then
+    P(S | D) <= q + e^epsilon P(S | D') + delta.
     """
     names = sorted(counts)
     total = np.array([int(counts[name]) * _FINE for name in names], dtype=object)
