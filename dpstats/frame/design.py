@@ -26,12 +26,14 @@ class ColumnSpec:
     """A column as the design reads it.
 
     ``kind`` is "number", "bool" or "category"; ``levels`` are those of a bool, a category, or of
-    the numbers that C() takes as levels; ``ordered`` is True of a category whose type says so.
+    the numbers that C() takes as levels; ``ordered`` is True of a category whose type says so, and
+    ``mark`` of a number that is zero or one, by all public rows or by its limits.
     """
 
     kind: str
     levels: Levels | None = None
     ordered: bool = False
+    mark: bool = field(default=False, compare=False)
 
     @property
     def code_levels(self) -> Levels | None:

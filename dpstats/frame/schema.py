@@ -51,7 +51,7 @@ def declared_spec(name: str, value: Any) -> Declared:
                 f"'{name}': limits must be numbers of {SMALLEST:g} to {LARGEST:g} in size, or 0; use "
                 "another unit."
             )
-        return Declared(ColumnSpec("number"), (low, high))
+        return Declared(ColumnSpec("number", mark=(low, high) == (0, 1)), (low, high))
     if isinstance(value, list) and value:
         levels = check_levels(name, value)
         if all(_is_number(level) for level in levels):

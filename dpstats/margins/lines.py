@@ -146,6 +146,10 @@ def task_of(
             widths.append(len(every) - 1)
             lines.append(Averaged({"term": name, "contrast": "dY/dX"}, _of_slope(scale, eta)))
             pairs.append((len(every) - 1, len(every), len(widths) - 1))
+        elif design.columns[name].mark:
+            every += [Change(name, level=k, value=float(k)) for k in (0, 1)]
+            lines.append(Averaged({"term": name, "contrast": "1 - 0"}, _of_change(scale, eta)))
+            pairs.append((len(every) - 1, len(every), None))
         else:
             every.append(Change(name, add=1.0))
             lines.append(Averaged({"term": name, "contrast": "+1"}, _of_change(scale, eta)))

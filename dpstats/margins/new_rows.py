@@ -137,7 +137,8 @@ def changes(
 ) -> list[tuple[str, str, Estimated]]:
     """What a change of each variable does to the mean: names, contrasts and values.
 
-    Of a number: its derivative, or what one more does. Of a category: every level against the first.
+    Of a number: its derivative, or what one more does; of one that is zero or one, its two values. Of a
+    category: every level against the first.
     """
 
     def at(name: str, value: Any) -> Estimated:
@@ -166,6 +167,8 @@ def changes(
             out.append(
                 (name, "dY/dX", against(at(name, values - step), at(name, values + step), 2 * step))
             )
+        elif design.columns[name].mark:
+            out.append((name, "1 - 0", against(at(name, 0.0), at(name, 1.0), 1.0)))
         else:
             out.append((name, "+1", against(at(name, values), at(name, values + 1), 1.0)))
     return out
@@ -182,8 +185,8 @@ def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]
         return known
     if isinstance(asked, Mapping):
         raise ArgumentError(
-            "variables takes names: ['x', 'g']. A number is raised by one, and each level is compared "
-            "with the first; other contrasts are differences of predictions(newdata)."
+            "variables takes names: ['x', 'g']. A number is raised by one (of zeros and ones: from 0 to "
+            "1), and each level is compared with the first; other contrasts are differences of predictions(newdata)."
         )
     names = [asked] if isinstance(asked, str) else list(asked)
     for name in names:

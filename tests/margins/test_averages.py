@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpstats import Budget, BudgetExceeded, dp_feols, dp_glm, dp_lm
+from dpstats import Budget, BudgetExceeded, dp_feols, dp_glm, dp_lm, public_moments
 from dpstats.audit.registry import CLAIMS
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError, SchemaError
+from dpstats.frame import PublicMoments
 from dpstats.margins.averages import PrivateMargins
 from dpstats.margins.verbs import MarginalModel
 from tests.audits.changes import changes
@@ -364,3 +365,23 @@ def test_no_average_where_most_rows_have_the_same_value(formula: str) -> None:
     found = fit.comparisons(data=rows, variables="age", mu=1, seed=1)
     assert found.frame[["estimate", "std_error", "conf_low"]].isna().all(axis=None)
     assert any("most rows have the same value" in note for note in found.notes)
+
+
+def test_a_number_that_is_zero_or_one_goes_from_zero_to_one() -> None:
+    """As a truth value does; one more than one would be no treatment that anybody has."""
+    numbers = TABLE.assign(t=(TABLE.z > 0.4).astype(int))
+    truths = numbers.assign(t=numbers.t == 1)
+    found = []
+    for rows, public in ((numbers, numbers), (truths, truths), (numbers, None)):
+        how: dict[str, Any] = {"limits": {"t": (0, 1), "x": (-4, 5)}} if public is None else {}
+        fit = dp_glm("b ~ x * t", rows, public, mu=1e3, seed=1, **how)
+        shown = fit.comparisons(rows, "t").frame
+        averaged = fit.comparisons(data=rows, variables="t", **_NOISELESS).frame
+        assert averaged.estimate[0] == pytest.approx(shown.estimate[0], rel=1e-5)
+        found.append((shown.contrast[0], shown.estimate[0]))
+        assert averaged.contrast[0] == shown.contrast[0]
+    assert [contrast for contrast, _ in found] == ["1 - 0", "True - False", "1 - 0"]
+    assert [value for _, value in found] == pytest.approx([found[0][1]] * 3, rel=1e-3)
+    moments = PublicMoments.from_json(public_moments("~ x * t", numbers).to_json())
+    assert moments.design.columns["t"].mark
+    assert not moments.design.columns["x"].mark

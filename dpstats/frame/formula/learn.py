@@ -289,7 +289,7 @@ def _with_used_levels(
     limit = limits.get(name)
     if spec.kind == "number":
         if name not in coded:
-            return spec
+            return replace(spec, mark=set(np.unique(values)) == {0.0, 1.0})
         numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
         integer = "int" in table.type_of(name).label.lower()
         plain = tuple(int(v) if integer else float(v) for v in numbers)

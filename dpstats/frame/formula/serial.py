@@ -28,7 +28,12 @@ _SHAPE: Mapping[Any, Any] = {
     "weights": (None, str),
     "weight_bound": (None, *_NUMBER),
     "offsets": [str],
-    "columns": {str: {"kind": ("number", "bool", "category"), "levels": _LEVELS}},
+    "columns": {
+        str: (
+            {"kind": ("number", "bool", "category"), "levels": _LEVELS},
+            {"kind": "number", "levels": _LEVELS, "mark": True},
+        )
+    },
     "rhs": [[[str]]],
     "factors": [
         {
@@ -76,6 +81,7 @@ def design_to_dict(design: Design) -> dict[str, Any]:
         "offsets": list(design.offsets),
         "columns": {
             name: {"kind": spec.kind, "levels": _list(spec.levels)}
+            | ({"mark": True} if spec.mark else {})
             for name, spec in design.columns.items()
         },
         "rhs": [[[factor.text, factor.kind] for factor in term] for term in design.rhs],
@@ -111,7 +117,7 @@ def design_from_dict(saved: Mapping[str, Any]) -> Design:
             "public_moments()."
         )
     columns = {
-        name: ColumnSpec(one["kind"], _tuple(one["levels"]))
+        name: ColumnSpec(one["kind"], _tuple(one["levels"]), mark="mark" in one)
         for name, one in saved["columns"].items()
     }
     levels = {name: spec.code_levels for name, spec in columns.items()}
