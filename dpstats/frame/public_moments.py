@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown, spelled
@@ -28,6 +29,8 @@ from dpstats.frame.table import Array, slices
 _RANK_TOLERANCE = 1e-10
 # rows for each column from which a dependence is no accident
 _MANY = 10
+_INVOLVED = 1e-4
+"""Weight of a column in a dependence, from which it is part of it."""
 # of a second moment: what is computed from it is still finite
 _LARGEST = 1e200
 
@@ -148,8 +151,8 @@ class PublicMoments:
         Raises
         ------
         PublicDataError
-            If columns that differ depend on each other in many rows: the formula says something
-            twice.
+            If columns that differ depend on each other in many rows of each: the formula says
+            something twice.
         """
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         used = rms > 0
@@ -160,11 +163,39 @@ class PublicMoments:
             used &= spread > 4 * _RANK_TOLERANCE * rms**2
             used[constant] = True
         full = bool(used.all()) and not self._dependent(rms).size
-        if not full and self.m is not None and self.m >= _MANY * len(rms):
-            part = replace(self, gram=self.gram[np.ix_(used, used)])
-            if not used.any() or part._dependent(rms[used]).size:
-                self.require_full_rank()
+        many = self.m is not None and self.m >= _MANY * len(rms)
+        if not full and many and (not used.any() or self._says_twice(used, rms)):
+            self.require_full_rank()
         return full
+
+    def _says_twice(self, used: npt.NDArray[np.bool_], rms: Array) -> bool:
+        """Whether some of these columns depend on each other, and in many rows of each."""
+        null = replace(self, gram=self.gram[np.ix_(used, used)])._dependent(rms[used])
+        involved = np.flatnonzero(used)[np.sqrt((null**2).sum(axis=1)) > _INVOLVED]
+        rows = self.rows_of_columns()[involved]
+        return bool(null.size and not (rows < _MANY * len(involved)).any())
+
+    def shares_of_ones(self) -> dict[int, float]:
+        """Of the columns of zeros and ones, as moments beside a constant tell."""
+        constant, square = self.design.constant, np.diag(self.gram)
+        if constant is None:
+            return {}
+        mean = self.gram[constant]
+        marks = (mean > 0) & (np.abs(square - mean) < 1e-9 * square)
+        return {int(j): float(mean[j] / square[constant]) for j in np.flatnonzero(marks)}
+
+    def rows_of_columns(self) -> Array:
+        """How many public rows each column differs from zero in at most, as far as marks tell.
+
+        A column has no more than the columns of zeros and ones that it is a product of.
+        """
+        whole = math.inf if self.m is None else float(self.m)
+        rows = np.full(len(self.terms), whole)
+        parts = [set(column.parts) for column in self.design.program]
+        for k, share in self.shares_of_ones().items():
+            within = [j for j, own in enumerate(parts) if parts[k] <= own]
+            rows[within] = np.minimum(rows[within], share * whole)
+        return rows
 
     def _dependent(self, rms: Array) -> Array:
         """Directions in which the sample has no extent, of columns divided by their size."""
@@ -188,7 +219,7 @@ class PublicMoments:
         null = self._dependent(rms)
         if null.size:
             size = np.sqrt((null**2).sum(axis=1))
-            involved = [name for name, s in zip(self.terms, size, strict=True) if s > 1e-4]
+            involved = [name for name, s in zip(self.terms, size, strict=True) if s > _INVOLVED]
             reason = f"the columns {listed(involved)} depend on each other"
             refuse_aliases(self.design)
             self._refuse_powers(involved)

@@ -185,8 +185,9 @@ def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]
         return known
     if isinstance(asked, Mapping):
         raise ArgumentError(
-            "variables takes names: ['x', 'g']. A number is raised by one (of zeros and ones: from 0 to "
-            "1), and each level is compared with the first; other contrasts are differences of predictions(newdata)."
+            "variables takes names: ['x', 'g']. A number is raised by one, or from 0 to 1 where it is "
+            "zero or one, and each level is compared with the first; other contrasts are differences "
+            "of predictions(newdata)."
         )
     names = [asked] if isinstance(asked, str) else list(asked)
     for name in names:

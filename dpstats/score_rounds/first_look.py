@@ -164,7 +164,28 @@ def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     rows tell them well with a budget for which `check_budget` would not refuse them.
     """
     d = len(public.terms)
-    return public.m is not None and public.m < _FEW * d and suffices(n, mu, d)
+    few = public.m is not None and public.m < _FEW * d
+    return (few or thin(public) is not None) and suffices(n, mu, d)
+
+
+def thin(public: PublicMoments) -> str | None:
+    """A mark with columns of its own, as a slope, of which fewer public rows than eight for each tell.
+
+    Along these the few rows may hardly differ, so that the private rows of the mark are far out.
+    """
+    rows, cells = public.rows_of_columns(), _cells(public)
+    few = [j for j, own in cells.items() if len(own) > 1 and rows[j] < _FEW * len(own)]
+    return public.terms[few[0]] if few else None
+
+
+def _cells(public: PublicMoments) -> dict[int, list[int]]:
+    """Of each mark, the columns that differ from zero in its rows only."""
+    parts = [set(column.parts) for column in public.design.program]
+    return {
+        j: [k for k, other in enumerate(parts) if parts[j] <= other]
+        for j in public.shares_of_ones()
+        if j != public.design.constant
+    }
 
 
 def first_look(
@@ -210,28 +231,33 @@ def first_look(
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:
-    """Locations and scales of the columns that differ in enough public rows."""
+    """Locations and scales of the columns that differ in enough public rows.
+
+    Of a mark with columns of its own, as a slope, as many for each: few may hardly differ there.
+    """
     constant, square = public.design.constant, np.diag(public.gram)
     if public.m is None or public.m < _TELLING:
         return {}
     mean = np.zeros(len(square)) if constant is None else public.gram[constant]
+    rows = public.rows_of_columns()
+    least = np.zeros(len(square))
+    for own in _cells(public).values():
+        least[own] = np.maximum(least[own], _TELLING * len(own) if len(own) > 1 else 0)
     spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     return {
         j: ColumnScale(float(mean[j]), float(spread[j]))
         for j in range(len(square))
-        if spread[j] ** 2 > _SAME * square[j] and j != constant
+        if spread[j] ** 2 > _SAME * square[j] and j != constant and rows[j] >= least[j]
     }
 
 
 def few_public_line(public: PublicMoments) -> Diagnostic:
     """A line which says that public rows are few, and coordinates were found in private ones."""
-    d = len(public.terms)
-    return Diagnostic(
-        "public rows",
-        public.m,
-        None,
-        f"few for {d} columns: what {_FEW * d} would tell was found in private rows",
-    )
+    d, mark = len(public.terms), thin(public)
+    few = f"few for {d} columns: what {_FEW * d} would tell was found in private rows"
+    if mark is not None and public.m is not None and public.m >= _FEW * d:
+        few = f"few with `{mark}`: what they leave open of its columns was found in private rows"
+    return Diagnostic("public rows", public.m, None, few)
 
 
 def undetermined_note(public: PublicMoments) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ from dpstats.models.linear.prepare import (
     planned,
     prepared,
     prepared_alone,
-    shares_of_ones,
 )
 from dpstats.models.linear.releases import LinearSession
 from dpstats.models.linear.rounds import LinearRounds
@@ -179,7 +178,7 @@ def anchored_if_near(
         return None
     ready = prepared(session, moments, seen, plan, first)
     n, mu = session.n, session.total.mu
-    few = bool((shares_of_ones(moments) < _RARE).any())
+    few = any(share < _RARE for share in moments.shares_of_ones().values())
     unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):
         return None

@@ -130,24 +130,14 @@ def lengths_by_public(
     return None if away and suffices(n, mu, d) else lengths
 
 
-def shares_of_ones(moments: PublicMoments) -> Floats:
-    """Those of the columns of zeros and ones, as moments beside a constant tell."""
-    constant, square = moments.design.constant, np.diag(moments.gram)
-    if constant is None:
-        return np.empty(0)
-    mean = moments.gram[constant]
-    marks = (mean > 0) & (np.abs(square - mean) < 1e-9 * square)
-    return np.asarray(mean[marks] / square[constant])
-
-
 def _marks(moments: PublicMoments) -> Floats | None:
     """Shares of ones, where responses are zeros and ones too."""
     constant, square = moments.design.constant, moments.yy
     if constant is None or moments.cross is None or not square:
         return None
-    return (
-        shares_of_ones(moments) if abs(square - moments.cross[constant]) < 1e-9 * square else None
-    )
+    if abs(square - moments.cross[constant]) >= 1e-9 * square:
+        return None
+    return np.array([*moments.shares_of_ones().values()])
 
 
 def prepared(
