@@ -60,10 +60,13 @@ def average_condition(matrix: Floats) -> float | None:
     return float(values.mean() / values[0]) if values[0] > 0 else None
 
 
+_LEFT_OUT = (
+    "The public rows were left out, and what they would have told was found in the private ones, as "
+    "without public rows."
+)
 FAR_FROM_PUBLIC = (
     "Private rows lie far from the public ones, or vary far less than these in some direction: other "
-    "units, or another population. The public rows were left out, and what they would have told was "
-    "found in the private ones, as without public rows.",
+    f"units, or another population. {_LEFT_OUT}",
 )
 _LEARNT = (
     "What bs(), poly() or scale() in the formula have learnt is still of the public rows: predictions "
@@ -71,9 +74,18 @@ _LEARNT = (
 )
 
 
-def left_out_note(design: Design) -> tuple[str, ...]:
-    """Notes where public rows were no guide, and on what is still taken from them."""
-    return FAR_FROM_PUBLIC + (_LEARNT if design.states else ())
+def left_out_note(design: Design, thin: str | None = None) -> tuple[str, ...]:
+    """Notes where public rows were no guide, and on what is still taken from them.
+
+    ``thin``: a mark of which few public rows tell.
+    """
+    far = FAR_FROM_PUBLIC
+    if thin is not None:
+        far = (
+            f"Private rows lie far from the public ones, of which few have `{thin}` and tell of its "
+            f"slopes; or these are of other units, or of another population. {_LEFT_OUT}",
+        )
+    return far + (_LEARNT if design.states else ())
 
 
 def coordinates_note(after: float | None) -> tuple[str, ...]:

@@ -1694,6 +1694,22 @@ _ALONE = (
         "tests/models/test_rare_levels.py::test_few_rows_that_have_a_response_are_not_cut_away",
     ),
     _alone(
+        "few public rows of a level are believed about its slopes",
+        "dpstats/score_rounds/first_look.py",
+        "if len(own) > 1 and rows[j] < _FEW * len(own)]",
+        "if len(own) > 1 and rows[j] < 0]",
+        "tests/models/test_rare_levels.py::"
+        "test_slopes_of_a_level_that_few_public_rows_tell_of_have_errors",
+    ),
+    _alone(
+        "public rows of a level guide a linear fit however far the private ones are",
+        "dpstats/models/linear/fit.py",
+        "    if leaves and ready.taken > SHORTENED:\n",
+        "    if leaves and ready.taken > 1:\n",
+        "tests/models/test_rare_levels.py::"
+        "test_slopes_of_a_level_that_few_public_rows_tell_of_have_errors[dp_lm]",
+    ),
+    _alone(
         "scores of persons are expected to be as long as the mean of the response is",
         "dpstats/models/linear/prepare.py",
         "_public_scale(moments, seen.whitening.back, d)  # as rows are seen, not persons",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,13 +38,7 @@ from dpstats.public_input import (
     sums_persons,
 )
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import (
-    check_budget,
-    few_public_line,
-    suffices,
-    thin,
-    undetermined_note,
-)
+from dpstats.score_rounds.first_look import check_budget, undetermined_note
 from dpstats.score_rounds.notes import notes_of_first_rows
 from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
@@ -229,8 +222,6 @@ def dp_lm(
             check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
         else:
-            alone = partly and moments is not None and thin(moments) is not None
-            alone = alone and suffices(rows.n, call.per_row.mu, rows.d)
             require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
     levels = charged.levels(unknown, noise)
@@ -243,11 +234,7 @@ def dp_lm(
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
     notes += levels.notes
-    if alone and moments is not None:
-        if moments.determines_columns():
-            fit = replace(fit, diagnostics=(*fit.diagnostics, few_public_line(moments)))
-        else:
-            notes += undetermined_note(moments)
+    notes += undetermined_note(moments) if alone and moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
     return charged.released(model)
 

@@ -26,6 +26,7 @@ from dpstats.models.linear.estimate import (
 )
 from dpstats.models.linear.papers import pmt, ssp
 from dpstats.models.linear.prepare import (
+    SHORTENED,
     lengths_by_public,
     planned,
     prepared,
@@ -52,6 +53,7 @@ from dpstats.score_rounds.first_look import (
     first_look,
     of_levels,
     suffices,
+    thin,
 )
 from dpstats.score_rounds.notes import (
     FEW_DIFFER,
@@ -159,7 +161,8 @@ def fit_rows(
         if guided is not None:
             return guided, session
     fit, session = alone(replace(task, moments=None), rows, total, noise, session)
-    return replace(fit, notes=(*left_out_note(task.design), *fit.notes), left_out=True), session
+    left_out = left_out_note(task.design, thin(task.moments))
+    return replace(fit, notes=(*left_out, *fit.notes), left_out=True), session
 
 
 def anchored_if_near(
@@ -169,15 +172,21 @@ def anchored_if_near(
     ridge: float,
     errors: str,
 ) -> LinearFit | None:
-    """`anchored`; None where rows lie too far from public ones for these to guide rounds."""
+    """`anchored`; None where rows lie too far from public ones for these to guide rounds.
+
+    As those of a level do, along a slope of its own, in which few public rows hardly differ.
+    """
     if session.by_person:
         return anchored(session, moments, seen, ridge, errors)
     plan = planned(session, moments, errors)
     first = lengths_by_public(session, plan, moments)
     if first is None:
         return None
-    ready = prepared(session, moments, seen, plan, first)
     n, mu = session.n, session.total.mu
+    leaves = thin(moments) is not None and suffices(n, mu, len(moments.terms))
+    ready = prepared(session, moments, seen, plan, first, again=not leaves)
+    if leaves and ready.taken > SHORTENED:
+        return None
     few = any(share < _RARE for share in moments.shares_of_ones().values())
     unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):

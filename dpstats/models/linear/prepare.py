@@ -28,7 +28,7 @@ from dpstats.score_rounds.whitening import (
     whitened_moments,
 )
 
-_SHORTENED = 0.35
+SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
 steps are too long by as much, and beyond a half they lead nowhere."""
 
@@ -57,6 +57,8 @@ class Prepared:
         Shares of public rows that have ones in a column of zeros and ones, where responses are that too.
     radius : float or None
         Length to which rows were cut for these moments.
+    taken : float
+        Share of their trace that the cut has taken off.
     look : FirstLook or None
         The first look at private rows; None where the first anchor is a fit, of public rows.
     """
@@ -72,6 +74,7 @@ class Prepared:
     lines: tuple[Diagnostic, ...]
     marks: Floats | None = None
     radius: float | None = None
+    taken: float = 0.0
     look: FirstLook | None = None
 
     @property
@@ -148,11 +151,13 @@ def prepared(
     first: RowLengths | None = None,
     *,
     by_lengths: bool = False,
+    again: bool = True,
 ) -> Prepared:
     """Release the second moments of the rows, and turn them so that they are the identity.
 
     ``first``: how long rows are, where that was released; ``by_lengths``: whether the share of the
-    moments follows from it, as where their noise is most of the error.
+    moments follows from it, as where their noise is most of the error; ``again``: whether they are
+    released once more where a cut took off much of them.
     """
     n, d = session.n, len(moments.terms)
     expected = _public_scale(moments, seen.whitening.back, d)  # as rows are seen, not persons
@@ -162,8 +167,8 @@ def prepared(
         seen = seen.for_persons(rows_of_each(persons, n))
         session.whiten(seen.whitening.back, seen.shift)
     taken = 1.0
-    for k, (lengths, gram) in enumerate((*plan.stages, AGAIN)):
-        if k >= max(len(plan.stages), 1) and (k > 1 or taken <= _SHORTENED):
+    for k, (lengths, gram) in enumerate((*plan.stages, AGAIN) if again else plan.stages):
+        if k >= max(len(plan.stages), 1) and (k > 1 or taken <= SHORTENED):
             break
         seen_lengths = (
             first if k == 0 and first else whitened_lengths(session, lengths, np.zeros(d))
@@ -178,7 +183,7 @@ def prepared(
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
     how = moments.design, seen.shift, at, curvature, plan, expected, longer, persons, lines
     marks = None if session.by_person else _marks(moments)
-    return Prepared(*how, marks=marks, radius=radius)
+    return Prepared(*how, marks=marks, radius=radius, taken=taken)
 
 
 def prepared_alone(
