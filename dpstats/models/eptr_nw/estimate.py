@@ -30,7 +30,12 @@ _LEAST, _MOST = 0.7, 1.2
 _HALF = 0.5  # weight that private rows have at most public ones, with a bandwidth to choose
 _NEIGHBOURS = 3.0  # a bandwidth at which most public rows are alone cannot be judged by them
 _WORTH = 0.98  # of a sum of squares, what a further term of a polynomial has to leave at most
-_APART = 0.25  # standard errors of a difference in loss up to which bandwidths are alike
+_ALIKE = 0.05  # share of the public fit's error, by which losses of bandwidths may differ by chance
+_RATHER_WIDE, _WIDEST = 0.5, 4.0
+"""Standard deviations of a logarithm of the bandwidth by which it is above the mean of those that public
+rows support; and times as many at most, of responses with long tails."""
+_TAILS = 12.0
+"""Kurtosis of public losses' roots from where a tail is long: that of a normal one is 3."""
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
 _CLOUD = 20_000  # points that stand for where private rows may lie
@@ -374,18 +379,27 @@ def choose_smoothing(
                     best = min(best, choice, key=lambda s: s.predicted)
         if best.predicted > 0.999 * before:
             break
-    return _widest(rows.tried, best, doubt[0])
+    return _supported(rows.tried, best, doubt[0])
 
 
-def _widest(tried: list[tuple[Smoothing, Floats]], best: Smoothing, doubt: float) -> Smoothing:
-    """The widest bandwidth among those that public rows cannot tell from the best."""
+def _supported(tried: list[tuple[Smoothing, Floats]], best: Smoothing, doubt: float) -> Smoothing:
+    """A bandwidth among those that public rows support, rather a wide one.
+
+    The best is one by chance, as public rows hardly tell it from others: logarithms are averaged, each
+    bandwidth as likely as a loss that differs so much from that of the best, in standard errors. The
+    fewer rows make the loss, as where responses have a long tail, the wider it is.
+    """
     losses = next(loss for choice, loss in tried if choice is best)
-    close = []
-    for choice, loss in tried:
-        apart = _APART * float((loss - losses).std()) / math.sqrt(len(loss))
-        if choice.predicted <= best.predicted + max(apart, 0.1 * doubt):
-            close.append(choice)
-    return max(close, key=lambda choice: float(np.prod(choice.bandwidth)))
+    logs = np.log([choice.bandwidth for choice, _ in tried])
+    behind = np.array([choice.predicted - best.predicted for choice, _ in tried])
+    unsure = np.array([float((loss - losses).std()) for _, loss in tried]) / math.sqrt(len(losses))
+    likely = np.exp(-((behind / np.maximum(unsure, max(_ALIKE * doubt, 1e-300))) ** 2) / 2)
+    mean = np.average(logs, axis=0, weights=likely)
+    spread = np.sqrt(np.average((logs - mean) ** 2, axis=0, weights=likely))
+    tails = float((losses**2).mean()) / max(float(losses.mean()) ** 2, 1e-300)
+    wide = _RATHER_WIDE * min(max(math.sqrt(tails / _TAILS), 1.0), _WIDEST)
+    away = np.abs(logs - mean - wide * spread).max(axis=1)
+    return tried[int(np.argmin(away))][0]
 
 
 def _believed(gains: Floats) -> float:
