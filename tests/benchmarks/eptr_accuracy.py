@@ -332,7 +332,7 @@ def curve_errors(
                 seed=seed + 7,
             )
             replied = bool(getattr(fit, "released", True))
-            yield f"eptr_nw {method}", squared(fit.predict(at)), replied
+            yield f"eptr_nw {method}", squared(fit.predict(within(t.frame(t.public), at))), replied
     limit = 1.5
     num, den = ec.kernel_sums(nodes, x, np.clip(y, -limit, limit), bandwidth)
     limits = ec.NwLimits(limit, ec.paper_degree(0.5**d, n, bandwidth, d))
@@ -408,7 +408,11 @@ def housing_common(t: Task[Array]) -> Found:
 
 
 def housing_package(t: Task[Array], own: float, epsilon: float, seed: int) -> Found:
-    """One release each, at the package's bandwidth and at that of the non-private fit."""
+    """One release each, at the package's bandwidth and at that of the non-private fit.
+
+    Where there is no curve, beyond the public rows, the public line answers.
+    """
+    line = with_constant(t.test.x) @ competitors.public_ols(with_constant(t.public.x), t.public.y)
     table, test = t.frame(t.private), t.frame(t.test)[list(t.names)]
     given: list[tuple[str, float | None]] = [("default bandwidth", None), ("base's bandwidth", own)]
     for name, bandwidth in given:
@@ -422,12 +426,19 @@ def housing_package(t: Task[Array], own: float, epsilon: float, seed: int) -> Fo
             seed=seed + 7,
         )
         found = np.asarray(fit.predict(test), dtype=np.float64)
+        found = np.where(np.isfinite(found), found, line)
         yield f"eptr_nw gp, {name}", float(np.mean((found - t.test.y) ** 2)), True
         if bandwidth is None:
             used = bandwidths_of(fit, t.names)
             found = ec.nonprivate_nw(t.test.x, t.private.x, t.private.y, used)
             error = float(np.mean((found - t.test.y) ** 2))
             yield f"{BASE}, eptr_nw's bandwidth", error, True
+
+
+def within(public: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
+    """Points moved into the range of the public rows, beyond which a curve has no value."""
+    seen = public[list(points.columns)]
+    return points.clip(seen.min(), seen.max(), axis=1)
 
 
 def bandwidths_of(fit: Any, names: tuple[str, ...]) -> Array:
