@@ -232,7 +232,7 @@ def _libraries() -> str:
         results = [np.exp(x), np.log(positive), np.log1p(positive), np.expm1(x), np.log2(positive)]
         results += [np.log10(positive), np.tanh(x), np.power(positive, 0.37), special.expit(x)]
         results += [special.ndtr(x), special.log_ndtr(x), special.gammaln(np.abs(x))]
-        results += [np.sin(x), np.cos(x), np.tan(x)]
+        results += [np.sin(x), np.cos(x), np.tan(x), np.arcsinh(x)]
         results += [special.pdtrc(5.0, positive), special.betainc(5.0, 2.0, special.expit(x))]
     digest = hashlib.sha256(b"".join(values.tobytes() for values in results)).hexdigest()[:8]
     libraries = ", ".join(f"{name} {_version(name)}" for name in _COMPUTING)

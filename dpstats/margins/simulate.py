@@ -20,6 +20,7 @@ _BACK: dict[str, Callable[[Floats], Floats]] = {
     "log2": np.exp2,
     "log10": lambda y: np.power(10.0, y),
     "sqrt": np.square,
+    "asinh": np.sinh,
 }
 """What undoes a function of one column on the left-hand side."""
 

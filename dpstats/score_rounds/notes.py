@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
-from dpstats.frame import Design
+from dpstats.frame import Design, PublicMoments
 from dpstats.numerics.histogram import SURE
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import Estimate, Moved
@@ -41,7 +41,7 @@ _UNUSED_LEAST = 0.03
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
 """Noise standard deviations by which more scores were cut than foreseen; by chance in 1 fit of 160."""
-_OUTSIDE, _OVERWEIGHT = 0.002, 0.03
+_OUTSIDE, _OVERWEIGHT, _HEAVY = 0.002, 0.03, 5.0
 """Shares of rows beyond declared limits, and of weights above a bound of public rows, that are said."""
 
 
@@ -332,6 +332,21 @@ def outside_note(design: Design, outside: float | None, noise_sd: float) -> tupl
         f"About {in_prose(share)}% of the private rows have weights above the public bound "
         f"{in_prose(bound or 0.0, 4)}, which they get instead: the fit is not weighted as asked. Give "
         "the bound, limits={'(weights)': (0, largest)}.",
+    )
+
+
+def largest_weight_note(moments: PublicMoments | None) -> tuple[str, ...]:
+    """Where one row may weigh so much that noise is that of far fewer rows; by public rows."""
+    if moments is None or moments.design.weight_bound is None or moments.design.constant is None:
+        return ()
+    constant, bound = moments.design.constant, moments.design.weight_bound
+    times = bound / max(float(moments.gram[constant, constant]), 1e-300)
+    if times < _HEAVY:
+        return ()
+    return (
+        f"The largest weight, {in_prose(bound, 4)}, is {in_prose(times)} times the mean one of the "
+        f"public rows: noise for privacy is about that of one row in {in_prose(times)} without weights. "
+        "A smaller bound, limits={'(weights)': (0, bound)}, to which weights are cut, or no weights help.",
     )
 
 

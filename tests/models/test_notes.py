@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import dp_lm, dp_mean, dp_mixture, dp_mvnorm, eptr_bayes, eptr_nw
+from dpstats import dp_glm, dp_lm, dp_mean, dp_mixture, dp_mvnorm, eptr_bayes, eptr_nw
 from dpstats.errors import ArgumentError, PlanWarning, PublicDataError, SchemaError
+from dpstats.models.glm.notes import with_first_levels
 
 
 def _table(n: int, seed: int) -> Any:
@@ -115,3 +116,23 @@ def test_rows_after_the_first_of_a_person_are_named_by_every_model() -> None:
         said = " ".join(found.notes)
         assert "rows after the first of each `who`" in said
         assert "Estimates are those of first rows" in said
+
+
+def test_a_largest_weight_that_costs_most_of_the_rows_is_spoken_of() -> None:
+    """By public weights: even ones are half as large as the largest."""
+    rng = np.random.default_rng(0)
+    rows = _table(4000, 1).assign(even=rng.random(4000), skewed=rng.lognormal(0, 1.5, 4000))
+    for fit in (dp_lm, dp_glm):
+        formula = "y ~ x" if fit is dp_lm else "I(y > 0) ~ x"
+        how: dict[str, Any] = {"mu": 1, "seed": 1}
+        found = [fit(formula, rows, rows[:300], weights=w, **how).notes for w in ("even", "skewed")]
+        said = [any("The largest weight" in note for note in notes) for notes in found]
+        assert said == [False, True]
+
+
+def test_where_all_other_levels_may_have_one_outcome_it_is_the_first() -> None:
+    terms = ("Intercept", "x", "g[T.b]", "g[T.c]", "h[T.z]", "x:g[T.b]")
+    first = ["the first level of `g`"]
+    assert with_first_levels(["g[T.b]", "g[T.c]"], terms) == first
+    assert with_first_levels(["g[T.b]"], terms) == ["`g[T.b]`"]
+    assert with_first_levels(["h[T.z]", "g[T.b]", "g[T.c]"], terms) == ["`h[T.z]`", *first]

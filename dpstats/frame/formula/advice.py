@@ -17,6 +17,7 @@ _INSTEAD = {
         f"np.{name}": f"write {name}() without np."
         for name in ("log", "log2", "log10", "exp", "sqrt", "log1p", "expm1", "abs", "floor")
     },
+    "np.arcsinh": "write asinh()",
     "i": "dp_feols has i(); here write C(), or C():x",
     **dict.fromkeys(
         ("csw", "csw0", "sw", "sw0", "mvsw"),
@@ -48,8 +49,8 @@ _INSTEAD = {
     ),
 }
 FUNCTIONS = (
-    "log() exp() sqrt() abs() round() and their like, ifelse() pmin() pmax(), I() factor() ordered() "
-    "relevel() interaction() cut() center() scale() poly() ns() bs() cr() cc() offset()"
+    "log() exp() sqrt() asinh() abs() round() and their like, ifelse() pmin() pmax(), I() factor() "
+    "ordered() relevel() interaction() cut() center() scale() poly() ns() bs() cr() cc() offset()"
 )
 ROW_BY_ROW = "A factor is computed row by row"
 ALLOWED = (

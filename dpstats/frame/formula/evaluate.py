@@ -41,6 +41,7 @@ RISING: Mapping[str, Callable[[Any], Any]] = {
     "exp": np.exp,
     "expm1": np.expm1,
     "sqrt": np.sqrt,
+    "asinh": np.arcsinh,
 }
 """Functions that take the ends of a range to the ends of a range."""
 _UNARY: Mapping[str, Callable[[Any], Any]] = {

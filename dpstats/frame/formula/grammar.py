@@ -20,7 +20,7 @@ from dpstats.errors import FormulaError
 from dpstats.frame.formula.advice import ALLOWED, ROW_BY_ROW, no_function
 
 ELEMENTWISE = (
-    *("log", "log2", "log10", "log1p", "exp", "expm1", "sqrt", "abs", "sign"),
+    *("log", "log2", "log10", "log1p", "exp", "expm1", "sqrt", "asinh", "abs", "sign"),
     *("floor", "ceiling", "trunc", "round", "sin", "cos", "tan"),
 )
 SEVERAL = {"ifelse": (3, 3), "pmin": (2, 100), "pmax": (2, 100)}

@@ -46,7 +46,7 @@ from dpstats.score_rounds.first_look import (
     few_public_line,
     undetermined_note,
 )
-from dpstats.score_rounds.notes import notes_of_first_rows
+from dpstats.score_rounds.notes import largest_weight_note, notes_of_first_rows
 from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import model_items
 
@@ -245,7 +245,7 @@ def dp_glm(
         ready = prepared(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
-    notes += levels.notes
+    notes += levels.notes + largest_weight_note(moments)
     if alone and moments is not None:
         if moments.determines_columns():
             fit = replace(fit, diagnostics=(*fit.diagnostics, few_public_line(moments)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpstats.arguments import in_prose
@@ -85,11 +87,26 @@ def unbounded_note(
     if not named:
         return ()
     outcome = "the same outcome" if family.binary else "a response of zero"
+    rows = ", ".join(with_first_levels(named, terms))
     return (
-        f"All rows with {', '.join(f'`{term}`' for term in named)} may have {outcome}: noise does not "
-        "exclude it, and the coefficient then has no end. Quote the nearer end of its interval only. "
-        "Broader levels, a ridge, more rows or a larger budget help.",
+        f"All rows with {rows} may have {outcome}: noise does not exclude it, and the coefficient then "
+        "has no end. Quote the nearer end of its interval only. Broader levels, a ridge, more rows or a "
+        "larger budget help.",
     )
+
+
+def with_first_levels(named: Sequence[str], terms: Sequence[str]) -> list[str]:
+    """Terms for a sentence; where all levels of a factor beside its first are named, it is that one."""
+    out, said = [], set()
+    for term in named:
+        factor = term.partition("[T.")[0]
+        levels = [other for other in terms if other.startswith(f"{factor}[T.") and ":" not in other]
+        if term in levels and len(levels) > 1 and set(levels) <= set(named):
+            out += [f"the first level of `{factor}`"] if factor not in said else []
+            said.add(factor)
+        else:
+            out.append(f"`{term}`")
+    return out
 
 
 def stray_note(stray: float, noise_sd: float, n: int) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from dpstats.public_input import (
 )
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
-from dpstats.score_rounds.notes import notes_of_first_rows
+from dpstats.score_rounds.notes import largest_weight_note, notes_of_first_rows
 from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 
@@ -233,7 +233,7 @@ def dp_lm(
     task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
-    notes += levels.notes
+    notes += levels.notes + largest_weight_note(moments)
     notes += undetermined_note(moments) if alone and moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
     return charged.released(model)

@@ -60,6 +60,7 @@ _ONE_COLUMN = {
     "log(k, base=10)": np.log10(_k),
     "log1p(k)": np.log1p(_k),
     "expm1(x)": np.expm1(_x),
+    "asinh(x)": np.arcsinh(_x),
     "as.numeric(k)": _k,
     "as.integer(x)": np.trunc(_x),
     "round(x / 4, 1)": [-0.8, -0.2, 0.0, 0.1, 0.5, 0.6, 1.2, 1.8],
