@@ -346,7 +346,7 @@ def largest_weight_note(moments: PublicMoments | None) -> tuple[str, ...]:
     return (
         f"The largest weight, {in_prose(bound, 4)}, is {in_prose(times)} times the mean one of the "
         f"public rows: noise for privacy is about that of one row in {in_prose(times)} without weights. "
-        "A smaller bound, limits={'(weights)': (0, bound)}, to which weights are cut, or no weights help.",
+        "A smaller bound, limits={'(weights)': (0, bound)}, to which weights are cut, helps, or none.",
     )
 
 
