@@ -1694,6 +1694,14 @@ _ALONE = (
         "tests/models/test_rare_levels.py::test_few_rows_that_have_a_response_are_not_cut_away",
     ),
     _alone(
+        "what a cut takes off a variance is measured by that of most rows",
+        "dpstats/models/gaussian/tail_cuts.py",
+        "        left = max(self.variance, beyond * length**2)\n",
+        "        left = max(self.variance, 0.0 * beyond)\n",
+        "tests/models/gaussian/test_alone.py::"
+        "test_rows_with_a_code_do_not_make_errors_many_times_as_long",
+    ),
+    _alone(
         "few public rows of a level are believed about its slopes",
         "dpstats/score_rounds/first_look.py",
         "if len(own) > 1 and rows[j] < _FEW * len(own)]",

@@ -55,9 +55,16 @@ class SeenTail:
         return np.asarray(np.sqrt(self.losses.weight @ (more / (1 + more)) ** 2))
 
     def spread_lost(self, length: float) -> float:
-        """What a cut takes off a variance, over what it leaves of it; no less than by the counts."""
-        part = self.at(self.spread_loss(), length)
-        return max(part / (1 - part), self.at(self._counted(2) / self.variance, length))
+        """What a cut takes off a variance, over what it leaves of it; no less than by the counts.
+
+        It leaves those of the rows that most tell of, and of rows beyond the cut its square.
+        """
+        beyond = float(np.interp(length, self.losses.lengths, self.counted))
+        left = max(self.variance, beyond * length**2)
+        at = min(int(np.searchsorted(self.losses.lengths, length)), len(self.losses.lengths) - 1)
+        more = self.losses.second[:, at] / left
+        part = _CARE * math.sqrt(float(self.losses.weight @ (more / (1 + more)) ** 2))
+        return max(part / (1 - part), self.at(self._counted(2), length) / left)
 
     def mean_loss(self) -> Floats:
         """What each cut may take off a mean, over the standard deviation."""
