@@ -32,6 +32,8 @@ _NEEDS_ROWS = {
     "augment": "per-row values",
     "get_influence": "per-row values",
     "cooks_distance": "per-row values",
+    "fixef": "effects of persons, which are per-row values",
+    "ranef": "effects of persons, which are per-row values",
 }
 _NOT_RELEASED = (
     "aic",
@@ -44,6 +46,10 @@ _NOT_RELEASED = (
     "loglik",
     "logLik",
     "pseudo_r2",
+    "prsquared",
+    "auc",
+    "roc",
+    "wu_hausman",
 )
 _WALD = "wald_test('x1 = 0')"
 _RATIOS = "odds_ratios(), of a logit or log link: odds ratios, rate ratios"
@@ -93,6 +99,9 @@ _OTHER_NAMES = {
     **dict.fromkeys(("odds_ratio", "exp_coef", "rate_ratios", "rate_ratio", "irr"), _RATIOS),
     **dict.fromkeys(("save", "dump", "to_pickle"), _SAVED),
     "anova": "anova(fit)",
+    **dict.fromkeys(
+        ("first_stage", "fitstat", "sargan", "overid"), "summary(), with the tests of instruments"
+    ),
     "vif": "vcov(part='sampling'), whose correlations show which columns say the same",
     "ci": "confint()",
     "coef": "tidy().estimate",
