@@ -32,8 +32,8 @@ _NEEDS_ROWS = {
     "augment": "per-row values",
     "get_influence": "per-row values",
     "cooks_distance": "per-row values",
-    "fixef": "effects of persons, which are per-row values",
-    "ranef": "effects of persons, which are per-row values",
+    "fixef": "effects of persons",
+    "ranef": "effects of persons",
 }
 _NOT_RELEASED = (
     "aic",
