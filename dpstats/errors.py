@@ -169,10 +169,16 @@ def without_frames(function: Callable[P, T]) -> Callable[P, T]:
             raise
         except BaseException as error:
             stopped = error
-        if isinstance(stopped, Exception) and _AROSE not in str(getattr(stopped, "__notes__", "")):
-            lines = traceback.format_tb(stopped.__traceback__)[1:]
-            stopped.add_note(f"{_AROSE}\n{''.join(lines)}".rstrip())
+        places = [(f.f_code, line) for f, line in traceback.walk_tb(stopped.__traceback__)][1:]
         without_trace(stopped)
+        with contextlib.suppress(Exception):  # whatever its class makes of notes
+            if isinstance(stopped, Exception) and _AROSE not in str(
+                getattr(stopped, "__notes__", "")
+            ):
+                lines = [
+                    f"{code.co_filename}, line {line}, {code.co_name}" for code, line in places
+                ]
+                stopped.add_note("\n  ".join([_AROSE, *lines]))
         raise stopped
 
     return called

@@ -38,6 +38,8 @@ _TELLING, _SAME = 8, 1e-10
 """Public rows that tell a scale, and the relative variance from which a column differs in them."""
 _AMPLE = 2.5
 """Times `least_budget`, from which a fit without public rows is about as good as one with others."""
+_PLENTY = 4.0
+"""The same, from which few public rows of a level are worth less than none."""
 _FEW = 8
 """Public rows for a column, fewer than which hardly tell its coordinates."""
 _ENOUGH = 1.6
@@ -164,8 +166,16 @@ def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     rows tell them well with a budget for which `check_budget` would not refuse them.
     """
     d = len(public.terms)
-    few = public.m is not None and public.m < _FEW * d
-    return (few or thin(public) is not None) and suffices(n, mu, d)
+    return public.m is not None and public.m < _FEW * d and suffices(n, mu, d)
+
+
+def too_thin(public: PublicMoments, n: int, mu: float) -> str | None:
+    """A mark for which a generalised linear fit does without its public rows; None: there is none.
+
+    Private rows must tell far more than all public ones, and have a budget that is ample without these.
+    """
+    plenty = n * mu > max(_PLENTY * least_budget(len(public.terms)), _FEW * (public.m or 0))
+    return thin(public) if plenty else None
 
 
 def thin(public: PublicMoments) -> str | None:
@@ -253,10 +263,8 @@ def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:
 
 def few_public_line(public: PublicMoments) -> Diagnostic:
     """A line which says that public rows are few, and coordinates were found in private ones."""
-    d, mark = len(public.terms), thin(public)
+    d = len(public.terms)
     few = f"few for {d} columns: what {_FEW * d} would tell was found in private rows"
-    if mark is not None and public.m is not None and public.m >= _FEW * d:
-        few = f"few with `{mark}`: what they leave open of its columns was found in private rows"
     return Diagnostic("public rows", public.m, None, few)
 
 

@@ -81,10 +81,7 @@ def left_out_note(design: Design, thin: str | None = None) -> tuple[str, ...]:
     """
     far = FAR_FROM_PUBLIC
     if thin is not None:
-        far = (
-            f"Private rows lie far from the public ones, of which few have `{thin}` and tell of its "
-            f"slopes; or these are of other units, or of another population. {_LEFT_OUT}",
-        )
+        far = (f"Few public rows have `{thin}`, and hardly tell of its slopes. {_LEFT_OUT}",)
     return far + (_LEARNT if design.states else ())
 
 
@@ -340,13 +337,16 @@ def largest_weight_note(moments: PublicMoments | None) -> tuple[str, ...]:
     if moments is None or moments.design.weight_bound is None or moments.design.constant is None:
         return ()
     constant, bound = moments.design.constant, moments.design.weight_bound
+    if moments.gram[constant, constant] == 1.0:  # public rows without weights count as one each
+        return ()
     times = bound / max(float(moments.gram[constant, constant]), 1e-300)
     if times < _HEAVY:
         return ()
     return (
         f"The largest weight, {in_prose(bound, 4)}, is {in_prose(times)} times the mean one of the "
         f"public rows: noise for privacy is about that of one row in {in_prose(times)} without weights. "
-        "A smaller bound, limits={'(weights)': (0, bound)}, to which weights are cut, helps, or none.",
+        "Where few weights are as large, a smaller bound helps, to which they are cut: "
+        "limits={'(weights)': (0, bound)}.",
     )
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import dp_glm, dp_lm
+from dpstats import dp_glm, dp_lm, public_moments
+from dpstats.score_rounds.first_look import too_thin
 
 _SEEDS = 24
 
@@ -149,3 +150,23 @@ def test_slopes_of_a_level_that_few_public_rows_tell_of_have_errors(
         slopes = [name for name in found.coef().index if "x" in name]
         assert (away[slopes].abs() < 5.3 * found.se()[slopes]).all()
         assert found.se()["x:g[T.f]"] < 0.5
+
+
+def test_public_rows_are_left_out_where_private_ones_tell_more_only() -> None:
+    """For a level of which few tell, many other public rows would be lost; and units are no matter."""
+    rng = np.random.default_rng(5)
+    few = public_moments("y ~ x * g", _slopes(rng, 250))
+    many = public_moments(
+        "y ~ x * g", pd.concat([_slopes(rng, 3000).query("g != 'f'"), _slopes(rng, 150)])
+    )
+    assert too_thin(few, 10_000, 3.0) in few.terms
+    assert too_thin(few, 10_000, 0.1) is None
+    assert too_thin(many, 3000, 1.0) is None
+    assert too_thin(public_moments("y ~ x + g", _slopes(rng, 250)), 10_000, 3.0) is None
+    rows, public = _slopes(rng, 10_000), _slopes(rng, 250)
+    found = [
+        dp_glm("y ~ x * g", rows, public.assign(x=unit * public.x), mu=3, seed=1)
+        for unit in (1.0, 1000.0)
+    ]
+    assert found[1].coef().to_numpy() == pytest.approx(found[0].coef().to_numpy())
+    assert found[0].notes[0].startswith("Few public rows have `g[T.")

@@ -33,6 +33,8 @@ Mask = npt.NDArray[np.bool_]
 WEIGHTS = "(weights)"
 # a prime, so that i -> i * k mod 101 visits every grid point: no two columns move together
 _GRID = 101
+_TELLING = 20
+"""Public rows, of which fewer may show only zeros and ones of a column of counts."""
 
 
 def learn_design(
@@ -289,7 +291,8 @@ def _with_used_levels(
     limit = limits.get(name)
     if spec.kind == "number":
         if name not in coded:
-            return replace(spec, mark=set(np.unique(values)) == {0.0, 1.0})
+            seen = len(values) >= _TELLING and set(np.unique(values)) == {0.0, 1.0}
+            return replace(spec, mark=seen)
         numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
         integer = "int" in table.type_of(name).label.lower()
         plain = tuple(int(v) if integer else float(v) for v in numbers)
