@@ -136,8 +136,8 @@ class MarginalModel(Model):
     ) -> Margins | PrivateMargins:
         """What one unit more of each column does to the mean of the response; else as `slopes`.
 
-        A number that is zero or one, in all public rows or by ``limits={"x": (0, 1)}``, goes from 0 to 1
-        in every row; categories and truth values as in `slopes`.
+        A number that is zero or one, in all of 20 public rows or more or by ``limits={"x": (0, 1)}``,
+        goes from 0 to 1 in every row; categories and truth values as in `slopes`.
         """
         return self._changes("comparisons", newdata, data, variables, by, level, release)
 
