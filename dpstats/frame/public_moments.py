@@ -172,8 +172,11 @@ class PublicMoments:
         """Whether some of these columns depend on each other, and in many rows of each."""
         null = replace(self, gram=self.gram[np.ix_(used, used)])._dependent(rms[used])
         involved = np.flatnonzero(used)[np.sqrt((null**2).sum(axis=1)) > _INVOLVED]
-        rows = self.rows_of_columns()[involved]
-        return bool(null.size and not (rows < _MANY * len(involved)).any())
+        few = any(
+            rows < _MANY * len(involved) and not set(own).isdisjoint(involved)
+            for _, own, rows in self.columns_of_marks()
+        )
+        return bool(null.size) and not few
 
     def shares_of_ones(self) -> dict[int, float]:
         """Of the columns of zeros and ones, as moments beside a constant tell."""
@@ -184,18 +187,18 @@ class PublicMoments:
         marks = (mean > 0) & (np.abs(square - mean) < 1e-9 * square)
         return {int(j): float(mean[j] / square[constant]) for j in np.flatnonzero(marks)}
 
-    def rows_of_columns(self) -> Array:
-        """How many public rows each column differs from zero in at most, as far as marks tell.
+    def columns_of_marks(self) -> list[tuple[int, list[int], float]]:
+        """Columns of zeros and ones, those that are products of each, itself among them, and its rows.
 
-        A column has no more than the columns of zeros and ones that it is a product of.
+        Elsewhere than in these public rows all of them are zero.
         """
         whole = math.inf if self.m is None else float(self.m)
-        rows = np.full(len(self.terms), whole)
         parts = [set(column.parts) for column in self.design.program]
-        for k, share in self.shares_of_ones().items():
-            within = [j for j, own in enumerate(parts) if parts[k] <= own]
-            rows[within] = np.minimum(rows[within], share * whole)
-        return rows
+        return [
+            (k, [j for j, own in enumerate(parts) if parts[k] <= own], share * whole)
+            for k, share in self.shares_of_ones().items()
+            if k != self.design.constant
+        ]
 
     def _dependent(self, rms: Array) -> Array:
         """Directions in which the sample has no extent, of columns divided by their size."""

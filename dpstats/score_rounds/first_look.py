@@ -183,19 +183,10 @@ def thin(public: PublicMoments) -> str | None:
 
     Along these the few rows may hardly differ, so that the private rows of the mark are far out.
     """
-    rows, cells = public.rows_of_columns(), _cells(public)
-    few = [j for j, own in cells.items() if len(own) > 1 and rows[j] < _FEW * len(own)]
-    return public.terms[few[0]] if few else None
-
-
-def _cells(public: PublicMoments) -> dict[int, list[int]]:
-    """Of each mark, the columns that differ from zero in its rows only."""
-    parts = [set(column.parts) for column in public.design.program]
-    return {
-        j: [k for k, other in enumerate(parts) if parts[j] <= other]
-        for j in public.shares_of_ones()
-        if j != public.design.constant
-    }
+    for mark, own, rows in public.columns_of_marks():
+        if len(own) > 1 and rows < _FEW * len(own):
+            return public.terms[mark]
+    return None
 
 
 def first_look(
@@ -249,9 +240,9 @@ def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:
     if public.m is None or public.m < _TELLING:
         return {}
     mean = np.zeros(len(square)) if constant is None else public.gram[constant]
-    rows = public.rows_of_columns()
-    least = np.zeros(len(square))
-    for own in _cells(public).values():
+    rows, least = np.full(len(square), float(public.m)), np.zeros(len(square))
+    for _, own, seen in public.columns_of_marks():
+        rows[own] = np.minimum(rows[own], seen)
         least[own] = np.maximum(least[own], _TELLING * len(own) if len(own) > 1 else 0)
     spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     return {

@@ -1704,16 +1704,16 @@ _ALONE = (
     _alone(
         "few public rows of a level are believed about its slopes",
         "dpstats/score_rounds/first_look.py",
-        "if len(own) > 1 and rows[j] < _FEW * len(own)]",
-        "if len(own) > 1 and rows[j] < 0]",
+        "        if len(own) > 1 and rows < _FEW * len(own):\n",
+        "        if len(own) > 1 and rows < 0:\n",
         "tests/models/test_rare_levels.py::"
         "test_slopes_of_a_level_that_few_public_rows_tell_of_have_errors",
     ),
     _alone(
         "public rows of a level guide a linear fit however far the private ones are",
         "dpstats/models/linear/fit.py",
-        "    if leaves and ready.taken > SHORTENED:\n",
-        "    if leaves and ready.taken > 1:\n",
+        "    if mark is not None and ready.taken > SHORTENED:\n",
+        "    if mark is not None and ready.taken > 1:\n",
         "tests/models/test_rare_levels.py::"
         "test_slopes_of_a_level_that_few_public_rows_tell_of_have_errors[dp_lm]",
     ),
@@ -1752,8 +1752,8 @@ _ALONE = (
     _alone(
         "a generalised fit that leaves public rows out forgets what it has spent on them",
         "dpstats/models/glm/methods.py",
-        "alone(replace(task, moments=None), rows, total, noise, session)",
-        "alone(replace(task, moments=None), rows, total, noise, None)",
+        "return _without_public(task, rows, total, noise, session)",
+        "return _without_public(task, rows, total, noise, None)",
         "tests/models/glm/test_dp_glm.py::"
         "test_public_rows_of_other_units_are_left_out_where_they_are_no_guide",
     ),

@@ -51,7 +51,11 @@ class SeenTail:
 
     def spread_loss(self) -> Floats:
         """Root mean square, over laws, of the share of a variance that each cut may take off."""
-        more = self.losses.second / self.variance
+        return self._share_of(self.variance)
+
+    def _share_of(self, left: float) -> Floats:
+        """The same of a variance of which cuts leave so much."""
+        more = self.losses.second / left
         return np.asarray(np.sqrt(self.losses.weight @ (more / (1 + more)) ** 2))
 
     def spread_lost(self, length: float) -> float:
@@ -61,9 +65,7 @@ class SeenTail:
         """
         beyond = float(np.interp(length, self.losses.lengths, self.counted))
         left = max(self.variance, beyond * length**2)
-        at = min(int(np.searchsorted(self.losses.lengths, length)), len(self.losses.lengths) - 1)
-        more = self.losses.second[:, at] / left
-        part = _CARE * math.sqrt(float(self.losses.weight @ (more / (1 + more)) ** 2))
+        part = self.at(self._share_of(left), length)
         return max(part / (1 - part), self.at(self._counted(2), length) / left)
 
     def mean_loss(self) -> Floats:

@@ -47,11 +47,7 @@ from dpstats.score_rounds.first_look import (
     too_thin,
     undetermined_note,
 )
-from dpstats.score_rounds.notes import (
-    largest_weight_note,
-    left_out_note,
-    notes_of_first_rows,
-)
+from dpstats.score_rounds.notes import largest_weight_note, notes_of_first_rows
 from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import model_items
 
@@ -193,7 +189,7 @@ def dp_glm(
     method = choose_method(GLM_METHODS, method, public, limits)
     columns, moments, known = None, None, None
     design: Design | None = None
-    left_out: str | None = None
+    thin: str | None = None
     unknown: tuple[str, ...] = ()
     alone = method == "anchored" and public is None
     partly = method == "anchored" and not call.unit.jointly
@@ -225,14 +221,13 @@ def dp_glm(
             check_room(rows.n, call.per_row.mu)
         elif partly and moments is not None:
             alone = better_alone(moments, rows.n, call.per_row.mu)
-            left_out = None if alone else too_thin(moments, rows.n, call.per_row.mu)
-            alone = alone or left_out is not None
+            thin = None if alone else too_thin(moments, rows.n, call.per_row.mu)
         task = GlmTask(
             method,
             model,
             design,
-            None if left_out else moments,
-            None if left_out else known,
+            moments,
+            known,
             columns,
             ridge,
             eta,
@@ -240,6 +235,7 @@ def dp_glm(
             vcov,
             persons,
             alone,
+            thin,
         )
         least = 1 / (4 * (iterations or PAPERS_STEPS)) if method == "pmt" else _LEAST
         require_share(Grid.for_rows(rows.n), call.per_row.mu, least)
@@ -254,9 +250,7 @@ def dp_glm(
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
     notes += levels.notes + largest_weight_note(moments)
-    if left_out is not None:
-        fit = replace(fit, notes=(*left_out_note(design, left_out), *fit.notes), left_out=True)
-    elif alone and moments is not None:
+    if alone and moments is not None:
         if moments.determines_columns():
             fit = replace(fit, diagnostics=(*fit.diagnostics, few_public_line(moments)))
         else:

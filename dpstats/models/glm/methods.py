@@ -79,6 +79,8 @@ class GlmTaskForN:
                 return anchored(session, begin, task), session
         if task.alone:
             return alone(task, rows, total, noise, after)
+        if task.thin is not None:
+            return _without_public(task, rows, total, noise, None)
         if self.start is not None:
             start, prepared = self.start, None
             if task.persons is None:
@@ -97,10 +99,7 @@ class GlmTaskForN:
                 guided = anchored_if_near(session, start, task)
             if guided is not None:
                 return guided, session
-            fit, session = alone(replace(task, moments=None), rows, total, noise, session)
-            return replace(
-                fit, notes=(*left_out_note(task.design), *fit.notes), left_out=True
-            ), session
+            return _without_public(task, rows, total, noise, session)
         assert task.moments is not None
         assert self.limits is not None
         radius = math.sqrt(rows.d * self.log_factor)
@@ -159,6 +158,15 @@ def _hardly_any(fit: GlmFit) -> bool:
     if not given or line is None or line.value is None or line.noise_sd is None:
         return False  # the papers' algorithm does not count them
     return 1 - line.value < 3 * line.noise_sd and line.value - 3 * line.noise_sd > _MOST
+
+
+def _without_public(
+    task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: ScoreSession | None
+) -> tuple[GlmFit, ScoreSession]:
+    """A fit of private rows alone, with a note that public ones were left out."""
+    fit, session = alone(replace(task, moments=None), rows, total, noise, after)
+    note = left_out_note(task.design, task.thin)
+    return replace(fit, notes=(*note, *fit.notes), left_out=True), session
 
 
 def _without_rows(fit: GlmFit, family: Family) -> GlmFit:

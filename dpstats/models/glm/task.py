@@ -32,6 +32,8 @@ class GlmTask:
         Scores are summed up over the rows of persons.
     alone : bool
         There are no public rows, or too few to determine all columns.
+    thin : str or None
+        A mark of which so few public rows tell that all of them are left out.
     """
 
     method: str
@@ -46,3 +48,4 @@ class GlmTask:
     errors: str = "hetero"
     persons: str | None = None
     alone: bool = False
+    thin: str | None = None

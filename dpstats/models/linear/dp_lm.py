@@ -195,13 +195,13 @@ def dp_lm(
     design: Design | None = None
     unknown: tuple[str, ...] = ()
     alone = method == "anchored" and public is None
-    partly = method == "anchored" and not call.unit.jointly
     if method == "ssp":
         design, extent = _extent(formula, limits, weights, offset)
     elif alone:
         check_written(formula, weights, offset)
         call, unknown = with_levels(call, formula, data, limits, weights, offset)
     else:
+        partly = method == "anchored" and not call.unit.jointly
         moments = linear_moments(formula, public, weights, offset, limits, partly)
         alone = partly and not moments.determines_columns()
         if method == "pmt":

@@ -158,11 +158,10 @@ def fit_rows(
         rows, LeastSquares(), *seen.map, total, noise, **seen.how(task.persons, task.design.limited)
     ) as session:
         guided = anchored_if_near(session, task.moments, seen, task.ridge, task.errors)
-        if guided is not None:
+        if isinstance(guided, LinearFit):
             return guided, session
     fit, session = alone(replace(task, moments=None), rows, total, noise, session)
-    left_out = left_out_note(task.design, thin(task.moments))
-    return replace(fit, notes=(*left_out, *fit.notes), left_out=True), session
+    return replace(fit, notes=(*guided, *fit.notes), left_out=True), session
 
 
 def anchored_if_near(
@@ -171,8 +170,8 @@ def anchored_if_near(
     seen: View,
     ridge: float,
     errors: str,
-) -> LinearFit | None:
-    """`anchored`; None where rows lie too far from public ones for these to guide rounds.
+) -> LinearFit | tuple[str, ...]:
+    """`anchored`; or why rows lie too far from public ones for these to guide rounds.
 
     As those of a level do, along a slope of its own, in which few public rows hardly differ.
     """
@@ -181,16 +180,16 @@ def anchored_if_near(
     plan = planned(session, moments, errors)
     first = lengths_by_public(session, plan, moments)
     if first is None:
-        return None
+        return left_out_note(moments.design)
     n, mu = session.n, session.total.mu
-    leaves = thin(moments) is not None and suffices(n, mu, len(moments.terms))
-    ready = prepared(session, moments, seen, plan, first, again=not leaves)
-    if leaves and ready.taken > SHORTENED:
-        return None
+    mark = thin(moments) if suffices(n, mu, len(moments.terms)) else None
+    ready = prepared(session, moments, seen, plan, first, again=mark is None)
+    if mark is not None and ready.taken > SHORTENED:
+        return left_out_note(moments.design, mark)
     few = any(share < _RARE for share in moments.shares_of_ones().values())
     unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):
-        return None
+        return left_out_note(moments.design)
     return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 
