@@ -132,7 +132,7 @@ class SumsCurve:
         first = curve(self.sigma)
         if self.scale is None:
             return first
-        degree = np.maximum(below, 1e-300)
+        degree = np.maximum(below, 1e-150)  # noise over it must stay finite
         local, noise = squares / degree, self.sums.squares_sd / degree
         relative = self.scale.relative(np.clip(local, 0.0, 1.0), noise)
         shift = first.value - centre
