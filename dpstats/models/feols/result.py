@@ -271,8 +271,9 @@ class PanelModel(MarginalModel):
     def event_study(self, level: float = 0.95) -> pd.DataFrame:
         """Coefficients of ``i(f, ...)`` by level: estimates, their errors, and how far intervals reach.
 
-        ``alone`` is half the interval of a level by itself; ``together`` that of intervals which hold
-        all levels of a term at once with the probability ``level`` (Sidak): estimate -+ together.
+        ``conf_low`` and ``conf_high`` are the interval of a level by itself, and ``alone`` is half of
+        its length; ``together`` is that of intervals which hold all levels of a term at once with the
+        probability ``level`` (Sidak): estimate -+ together.
         """
         terms: dict[str, list[tuple[str, int]]] = {}
         for j, name in enumerate(self.coefficients.terms):
@@ -297,9 +298,11 @@ class PanelModel(MarginalModel):
             if self.reference is not None:
                 own.append((self.reference.strip("'\""), 0.0, 0.0, 0.0, 0.0))
             rows += [(term, *row) for row in sorted(own, key=lambda row: _as_number(row[0]))]
-        return pd.DataFrame(
-            rows, columns=["term", "level", "estimate", "std_error", "alone", "together"]
-        )
+        names = ["term", "level", "estimate", "std_error", "alone", "together"]
+        frame = pd.DataFrame(rows, columns=names)
+        frame.insert(4, "conf_low", frame.estimate - frame.alone)
+        frame.insert(5, "conf_high", frame.estimate + frame.alone)
+        return frame
 
 
 def _as_number(level: str) -> tuple[float, str]:

@@ -235,6 +235,9 @@ def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
     assert frame.estimate[2] == 0
     assert (frame.together >= frame.alone).all()
     assert frame.alone.to_numpy() == pytest.approx(1.96 * frame.std_error.to_numpy(), rel=0.2)
+    tidy = fit.tidy().set_index("term").loc["year::2013:treat"]
+    assert frame.conf_low.iloc[-1] == pytest.approx(tidy.conf_low)
+    assert frame.conf_high.iloc[-1] == pytest.approx(tidy.conf_high)
     mpl.use("agg")
     ax = fit.iplot()
     assert [tick.get_text() for tick in ax.get_xticklabels()] == list(frame.level)
