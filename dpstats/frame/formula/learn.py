@@ -291,8 +291,9 @@ def _with_used_levels(
     limit = limits.get(name)
     if spec.kind == "number":
         if name not in coded:
-            seen = len(values) >= _TELLING and set(np.unique(values)) == {0.0, 1.0}
-            return replace(spec, mark=seen)
+            ones = values == 1
+            mark = bool((ones | (values == 0)).all() and ones.any() and not ones.all())
+            return replace(spec, mark=mark and len(values) >= _TELLING)
         numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
         integer = "int" in table.type_of(name).label.lower()
         plain = tuple(int(v) if integer else float(v) for v in numbers)
