@@ -256,6 +256,10 @@ class LogHistogram:
         doubt = _DOUBT * self.noise_sd * np.sqrt(bins[-1] - bins[first]) if sure else 0.0
         return np.asarray(np.maximum(total[-1] - total[first] - doubt, 0.0))
 
+    def shown_above(self, threshold: Floats) -> Floats:
+        """`surely_above`, or what `seen_above` is sure of: a few rows that all have one length."""
+        return np.maximum(self.surely_above(threshold), self.seen_above(threshold, sure=True))
+
     def peak(self) -> float:
         """Upper edge of the fullest bin, for when nothing stands out and nothing else is known."""
         return float(self.edges()[int(np.argmax(self.counts)) + 1])

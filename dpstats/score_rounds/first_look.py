@@ -93,10 +93,32 @@ def suffices(n: float, mu: float, d: int) -> bool:
 
 def of_levels(design: Design) -> NDArray[np.bool_]:
     """Which columns are those of rows of one level: comparisons of levels, and what these multiply."""
-    coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
-    return np.array(
-        [any(text in coded for text, *_ in c.parts) for c in design.program], dtype=np.bool_
-    )
+    return _with_any(design, _coded(design))
+
+
+def of_few(design: Design) -> NDArray[np.bool_]:
+    """The same, and columns of marks, numbers known to be zero or one, and what these multiply."""
+    return _with_any(design, _coded(design) | _marks(design))
+
+
+def effects_of_few(design: Design) -> NDArray[np.bool_]:
+    """Which of these multiply nothing else: their coefficients do not depend on the unit of a column."""
+    few = _coded(design) | _marks(design)
+    kept = [bool(c.parts) and all(text in few for text, *_ in c.parts) for c in design.program]
+    return np.array(kept, dtype=np.bool_)
+
+
+def _with_any(design: Design, names: set[str]) -> NDArray[np.bool_]:
+    found = [any(text in names for text, *_ in c.parts) for c in design.program]
+    return np.array(found, dtype=np.bool_)
+
+
+def _coded(design: Design) -> set[str]:
+    return {text for text, factor in design.factors.items() if factor.fields.coding is not None}
+
+
+def _marks(design: Design) -> set[str]:
+    return {name for name, spec in design.columns.items() if spec.mark}
 
 
 def elsewhere(

@@ -170,3 +170,77 @@ def test_public_rows_are_left_out_where_private_ones_tell_more_only() -> None:
     ]
     assert found[1].coef().to_numpy() == pytest.approx(found[0].coef().to_numpy())
     assert found[0].notes[0].startswith("Few public rows have `g[T.")
+
+
+def _with_rare_levels(rng: np.random.Generator, n: int, share: float) -> pd.DataFrame:
+    levels = rng.choice(["a", "b", "c", "rare"], n, p=[0.5, 0.3, 0.2 - share, share])
+    rows = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n), "g": levels})
+    eta = -0.5 + 0.4 * rows.x - 0.3 * rows.z + 0.5 * (levels == "b") + 0.6 * (levels == "rare")
+    return rows.assign(y=1.0 * (rng.random(n) < 1 / (1 + np.exp(-eta))))
+
+
+_RARE_LEVELS = {"limits": {"g": ["a", "b", "c", "rare"]}, "mu": 3}
+
+
+@pytest.mark.parametrize("m", [0, 300])
+def test_a_level_that_few_rows_have_leaves_other_effects_as_they_are(m: int) -> None:
+    """Of 60 rows in 20 000, and none of the public ones: steps along it were ten times too long.
+
+    It walked off to a log odds ratio of 20 and more, and the others by up to 30 errors. A false alarm
+    is one of 24 normal numbers beyond 6, 5e-8.
+    """
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows, public = (
+            _with_rare_levels(rng, 20_000, 0.003),
+            _with_rare_levels(rng, m, 0) if m else None,
+        )
+        fit = dp_glm("y ~ x + z + g", rows, public, seed=seed, **_RARE_LEVELS)
+        away = (fit.coef() - [-0.5, 0.4, -0.3, 0.5, 0.0, 0.6]) / fit.se()
+        assert np.abs(away).max() < 6
+        assert fit.se().drop("g[T.rare]").max() < 0.08
+
+
+def test_a_level_that_noise_hides_has_an_effect_of_a_usual_size() -> None:
+    """Of 15 rows in 15 000: little but noise, which makes of it no more than is likely beforehand."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows = _with_rare_levels(rng, 15_000, 0.001)
+        fit = dp_glm("y ~ x + z + g", rows, seed=seed, **_RARE_LEVELS)
+        assert abs(fit.coef()["g[T.rare]"]) < 8
+        others = fit.coef().drop("g[T.rare]") - [-0.5, 0.4, -0.3, 0.5, 0.0]
+        assert np.abs(others).max() < 0.25
+
+
+def test_a_usual_size_is_one_of_effects_that_have_no_unit() -> None:
+    """A slope of a level may be of any size: its units change those of the coefficient only."""
+    fits = []
+    for times in (1.0, 2.0**-20):
+        rows = _with_rare_levels(np.random.default_rng(1), 15_000, 0.003)
+        rows["z"] *= times
+        limits = {"z": (-6 * times, 6 * times), "x": (-6, 6)}
+        more = {**_RARE_LEVELS, "limits": limits | _RARE_LEVELS["limits"]}
+        fits.append(dp_glm("y ~ x + z:g", rows, seed=1, **more).coef())
+    assert fits[1].to_numpy()[2:] * 2.0**-20 == pytest.approx(fits[0].to_numpy()[2:], rel=2e-3)
+
+
+_SHARES = [0.11, 0.1, 0.06, 0.06, 0.04, 0.04, 0.03, 0.03, 0.03, 0.03, 0.009, 0.004, 0.002, 0.0015]
+
+
+def test_columns_that_hardly_any_row_has_leave_a_steep_fit_as_it_is() -> None:
+    """Coordinates followed their next to no second moments: other effects were off by ten errors.
+
+    A false alarm is one of 12 normal numbers beyond 6, 2e-8.
+    """
+    truth = pd.Series({"Intercept": 1.8, "m": 1.0, "o": -3.0, "k0": 1.0})
+    for seed in (0, 1, 3):
+        rng = np.random.default_rng(seed)
+        marks = {f"k{j}": 1 * (rng.random(15_000) < share) for j, share in enumerate(_SHARES)}
+        rows = pd.DataFrame(marks | {name: 1 * (rng.random(15_000) < 0.5) for name in "mo"})
+        eta = 1.8 + rows.m - 3 * rows.o + rows[list(marks)].sum(axis=1)
+        limits = dict.fromkeys(rows, (0, 1))
+        rows["y"] = 1.0 * (rng.random(15_000) < 1 / (1 + np.exp(-eta)))
+        fit = dp_glm("y ~ " + " + ".join(limits), rows, mu=1, seed=seed, limits=limits)
+        error = fit.se()[truth.index]
+        assert error.max() < 0.15
+        assert np.abs((fit.coef()[truth.index] - truth) / error).max() < 6

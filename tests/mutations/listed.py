@@ -1625,6 +1625,7 @@ _LATER = "tests/mechanism/test_later_session.py"
 _WEIGHED = "tests/score_rounds/test_whitening.py"
 _BOXED = "tests/frame/test_rows.py"
 _FITTED = "tests/models/test_alone.py"
+_RARE = "tests/models/test_rare_levels.py"
 _ALONE = (
     _alone(
         "a search that is broken off stands for a scale of one",
@@ -1648,6 +1649,34 @@ _ALONE = (
         "        if model is None or step.error > _UNSURE:\n",
         "        if True:\n",
         f"{_FITTED}::test_a_steep_slope_to_a_rare_outcome_has_errors",
+    ),
+    _alone(
+        "columns that are not there have a part in coordinates",
+        "dpstats/models/glm/rounds.py",
+        "slice(None) if nothing is None else ~nothing",
+        "slice(None)",
+        f"{_RARE}::test_columns_that_hardly_any_row_has_leave_a_steep_fit_as_it_is",
+    ),
+    _alone(
+        "rows of a rare level are cut for the information and not for the score",
+        "dpstats/models/glm/rounds.py",
+        "else rows.shown_above",
+        "else rows.surely_above",
+        f"{_RARE}::test_a_level_that_few_rows_have_leaves_other_effects_as_they_are[0]",
+    ),
+    _alone(
+        "an effect of which noise is all that is seen has any size",
+        "dpstats/models/glm/rounds.py",
+        "        if not self.few.any():\n",
+        "        if True:\n",
+        f"{_RARE}::test_a_level_that_noise_hides_has_an_effect_of_a_usual_size",
+    ),
+    _alone(
+        "slopes of levels have a usual size too",
+        "dpstats/score_rounds/first_look.py",
+        "bool(c.parts) and all(",
+        "bool(c.parts) and any(",
+        f"{_RARE}::test_a_usual_size_is_one_of_effects_that_have_no_unit",
     ),
     _alone(
         "information that has clearly changed is averaged",

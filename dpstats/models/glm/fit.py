@@ -43,7 +43,13 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import elsewhere, few_rows_note, of_levels, suffices
+from dpstats.score_rounds.first_look import (
+    effects_of_few,
+    elsewhere,
+    few_rows_note,
+    of_few,
+    suffices,
+)
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -205,6 +211,7 @@ def _rounds(
         longest=start.longest(family) if persons is None and not weighted else None,
         weighs=weighted or bool(design.offsets and start.rows is None),
         bounded=family.binary and not weighted and persons is None,
+        few=effects_of_few(design) & (not family.linear),
         trials=weighted and whole and (start.rows is None or start.rows.averages()),
     )
 
@@ -288,8 +295,8 @@ class _Ended:
         if self.apart or self.unsettled:
             return without_errors(estimate)
         if not self.curvature.resolved:
-            back, levels = self.rounds.coordinates.back, of_levels(self.task.design)
-            estimate = without_hidden(estimate, back, self.curvature, levels)
+            back, few = self.rounds.coordinates.back, of_few(self.task.design) | (start.rows is None)
+            estimate = without_hidden(estimate, back, self.curvature, few)
         if start.hidden is not None:
             estimate = without_columns(without_errors(estimate, start.hidden), start.nothing)
         return estimate

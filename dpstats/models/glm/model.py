@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ _LEAST = 1e-3
 _DRIFT = 0.1
 """What a model does not foresee of the information, per unit of change of predictors, at least."""
 _STEPS, _STILL = 30, 1e-3
+_EVERY = slice(None)
 _BLEND = 0.2
 """Share of second moments in the whitening, as in `information_whitening`."""
 
@@ -148,11 +150,13 @@ def informed(seen: Sequence[ReleasedInformation], expected: Floats, known: bool)
     )
 
 
-def evened(information: Floats, metric: Floats, even: float) -> Whitening | None:
+def evened(
+    information: Floats, metric: Floats, even: float, some: Any = _EVERY
+) -> Whitening | None:
     """Coordinates of z in which there is as much information in all directions.
 
     A fifth of it is that of second moments, ``metric``. None where the largest is no more than ``even``
-    times the smallest. The root is symmetric: a column that keeps to itself goes on to do so.
+    times the smallest. Of ``some`` columns; the others stay as they are.
 
     Examples
     --------
@@ -162,14 +166,18 @@ def evened(information: Floats, metric: Floats, even: float) -> Whitening | None
     array([[2.4, 0. ],
            [0. , 5.9]])
     """
-    level = float(np.trace(np.linalg.solve(metric, information))) / len(metric)
-    mixed = (1 - _BLEND) * information + _BLEND * level * metric
+    inner, outer = information[some][:, some], metric[some][:, some]
+    level = float(np.trace(np.linalg.solve(outer, inner))) / len(outer)
+    mixed = (1 - _BLEND) * inner + _BLEND * level * outer
     if not np.isfinite(mixed).all():
         return None
     values, vectors = np.linalg.eigh(mixed)
     if not 0 < values[0] < values[-1] / even:
         return None
-    back, root = ((vectors * values**power) @ vectors.T for power in (-0.5, 0.5))
+    at = np.arange(len(metric))[some]
+    back, root = np.eye(len(metric)), np.eye(len(metric))
+    for whole, power in ((back, -0.5), (root, 0.5)):
+        whole[np.ix_(at, at)] = (vectors * values**power) @ vectors.T
     return Whitening(back, root)
 
 

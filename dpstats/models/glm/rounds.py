@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.session import clamp_to_safe_range
@@ -62,6 +63,8 @@ _EVEN, _EVEN_AGAIN = 4.0, 2.0
 second moments, and by an information further up the way."""
 _LEFT = 0.5
 """Standard errors that a step may leave of its way before the last round."""
+_USUAL_EFFECT = 2.5
+"""Standard deviation of effects of levels on a linear predictor, before rows are seen."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 
@@ -72,7 +75,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
 
     ``longest`` is how long rows are, where no score is longer; ``weighs``: whether rows may have any
     weight or offset; ``trials``: whether responses may be averages over as many trials as rows weigh;
-    ``bounded``: whether no score is much longer than its row. At the anchor, ``expected`` are the scores
+    ``bounded``: whether no score is much longer than its row; ``few``: the effects of
+    levels and marks. At the anchor, ``expected`` are the scores
     of typical rows under the model, ``unseen`` is the noise of counts of scores, ``stray`` how many of
     these are longer than rows are known to be, and ``beyond`` what they may have beyond the last cut.
     Steps from ``turned_at`` on are in the coordinates of the last.
@@ -90,6 +94,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
     weighs: bool
     trials: bool
     bounded: bool
+    few: NDArray[np.bool_]
     expected: Expected | None = None
     beyond: float = 0.0
     seen: list[ReleasedInformation] = field(default_factory=list)
@@ -157,8 +162,10 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """
         family, start, n, mu = self.family, self.start, self.session.n, self.session.total.mu
         d, last = len(start.coef), tail is not None
+        rows = histograms[0]
+        longer = rows.surely_above if start.rows is not None else rows.shown_above
         radius = choose_information_radius(
-            lengths[0], histograms[0].surely_above, n, d, mu * math.sqrt(costs.information)
+            lengths[0], longer, n, d, mu * math.sqrt(costs.information)
         )
         score_mu = mu * math.sqrt(costs.score)
         square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
@@ -327,7 +334,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
             score = np.linalg.solve(plan.lean.turn, score)
         step = trusted_step(
             curvature,
-            self.penalty,
+            self.penalty + self._prior(curvature, made.score.noise_sd / plan.cut.slope),
             self.anchor,
             score,
             made.score.noise_sd,
@@ -342,6 +349,24 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in self.seen]
         self.price = self.shares.far if step.far else self.shares.near
         return step
+
+    def _prior(self, curvature: Curvature, noise_sd: float) -> Floats:
+        """A penalty on effects of which hardly more than noise is seen: those of rare levels and marks.
+
+        A log odds ratio is N(0, 2.5^2) before rows are seen (Gelman et al. 2008). Beside noise of
+        variance v and information a, the mean of what it is then that of a penalty a v/2.5^2; up to a
+        standard deviation of 1 there is none. Without it such an effect walks off, typical rows, in
+        which it is spread over all, make all other effects larger, and its rows have no information.
+        """
+        nothing = np.zeros_like(self.penalty)
+        if not self.few.any():
+            return nothing
+        back = self.coordinates.back[self.few]
+        inverse = with_inverse(curvature.used)[1]
+        variance = (noise_sd * np.linalg.norm(back @ inverse, axis=1)) ** 2
+        told = 1 / np.einsum("ij,jk,ik->i", back, inverse, back)
+        size = told * np.maximum(variance - 1, 0.0) / _USUAL_EFFECT**2
+        return np.asarray(nothing + (back.T * size) @ back)
 
     def _model(self) -> Model | None:
         """What typical rows say of zeros and ones, where nothing else is known of rows.
@@ -368,8 +393,9 @@ class GlmRounds(ScoreRounds[GlmStep]):
         at, model = super().next_anchor(step), self._model()
         if model is None or step.error > _UNSURE:
             return at
-        even = _EVEN_AGAIN if self.turned_at else _EVEN
-        turn = evened(self._expected_at(model, at), self.start.reach.metric, even)
+        even, nothing = _EVEN_AGAIN if self.turned_at else _EVEN, self.start.nothing
+        there = slice(None) if nothing is None else ~nothing
+        turn = evened(self._expected_at(model, at), self.start.reach.metric, even, there)
         if turn is None:
             return at
         self._turn(turn)

@@ -51,7 +51,7 @@ from dpstats.score_rounds.first_look import (
     elsewhere,
     few_rows_note,
     first_look,
-    of_levels,
+    of_few,
     suffices,
     thin,
 )
@@ -245,7 +245,7 @@ def solved_by_rounds(rounds: LinearRounds) -> LinearFit:
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
     elif not ready.curvature.resolved:
         estimate = without_hidden(
-            estimate, ready.at.whitening.back, ready.curvature, of_levels(design)
+            estimate, ready.at.whitening.back, ready.curvature, of_few(design)
         )
     given = solved.moved.of(lambda values: where_given(values, estimate))
     fit = reported(rounds, made, estimate, solved.system, (terms, given), solved.leaning)

@@ -95,6 +95,22 @@ def test_coordinates_in_which_information_is_even() -> None:
     assert evened(np.full((4, 4), np.inf), metric, 4.0) is None
 
 
+def test_columns_that_are_not_there_have_no_part_in_coordinates() -> None:
+    """Their next to no second moments made all other coordinates hundreds of times too large."""
+    information = _model("binomial").information(2 * _FIT)
+    metric = _Z.T @ _Z / len(_Z)
+    there = np.array([True, True, True, False])
+    information[3, :3] = information[:3, 3] = metric[3, :3] = metric[:3, 3] = 0.0
+    information[3, 3], metric[3, 3] = 1.0, 1e-6
+    turn = evened(information, metric, 4.0, there)
+    alone = evened(information[:3, :3], metric[:3, :3], 4.0)
+    assert turn is not None
+    assert alone is not None
+    assert turn.back[:3, :3] == pytest.approx(alone.back)
+    assert turn.back[3] == pytest.approx([0, 0, 0, 1])
+    assert turn.back @ turn.root == pytest.approx(np.eye(4), abs=1e-12)
+
+
 @pytest.mark.parametrize("far", [1e200, np.inf, np.nan])
 @np.errstate(all="ignore")
 def test_what_noise_makes_of_coefficients_has_some_information(far: float) -> None:
