@@ -15,7 +15,7 @@ from dpstats.frame.design import Design
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
-from dpstats.frame.public_moments import PublicMoments, public_moments
+from dpstats.frame.public_moments import PublicMoments, public_moments, rows_like_few
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Array
 
@@ -167,6 +167,7 @@ def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
         design=subset_design(moments.design, moments.design.formula, list(kept)),
         gram=moments.gram[np.ix_(at, at)],
         cross=None if moments.cross is None else moments.cross[at],
+        added=None if moments.added is None else moments.added[np.ix_(at, at)],
     )
 
 
@@ -186,12 +187,14 @@ def _within(moments: PublicMoments, public: Any, person: str | None) -> PublicMo
         cross_moments = moments.cross - column * cross / weight
         # how much varies within persons these rows do not tell: they count as few
         few = len(moments.terms) + 2
-        return replace(moments, gram=gram, cross=cross_moments, yy=yy, m=few)
+        return replace(moments, gram=gram, cross=cross_moments, yy=yy, m=few, added=None)
     x, y, weight, left = _demeaned(held)
     m = max(left, 1)
     wx = x * weight[:, None]
     gram, cross, yy = wx.T @ x / m, wx.T @ y / m, float(weight @ y**2) / m
-    return replace(moments, gram=gram, cross=cross, yy=yy, m=m)
+    varying = np.flatnonzero(np.diag(gram) > 0)
+    added = rows_like_few(gram, wx, x, m, varying.tolist()) if varying.size else None
+    return replace(moments, gram=gram, cross=cross, yy=yy, m=m, added=added)
 
 
 def _demeaned(held: PersonsBlock) -> tuple[Array, Array, Array, int]:

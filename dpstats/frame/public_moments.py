@@ -24,11 +24,14 @@ from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, public_table
 from dpstats.frame.table import Array, slices
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10
 # rows for each column from which a dependence is no accident
 _MANY = 10
+_FEW_ROWS = 4
+"""Rows that there are of each kind at least, for whitening; and times the mean, a high leverage."""
 _INVOLVED = 1e-4
 """Weight of a column in a dependence, from which it is part of it."""
 # of a second moment: what is computed from it is still finite
@@ -70,6 +73,8 @@ class PublicMoments:
         What was spent on them, where they are a private release.
     ridged : bool
         Whether a ridge was added, for a sample that lacks some directions (`with_ridge`).
+    added : ndarray, shape (d, d), or None
+        Second moments of more rows like those of which there are one to three (`rows_like_few`).
 
     See Also
     --------
@@ -94,6 +99,7 @@ class PublicMoments:
     dropped: int = 0
     spent: SpentOn | None = None
     ridged: bool = False
+    added: Array | None = None
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -200,6 +206,14 @@ class PublicMoments:
             if k != self.design.constant
         ]
 
+    def whitening(self) -> Whitening:
+        """Whitens rows, with more of those of which there are one to three.
+
+        They may be several times as frequent among private rows, as those of the first level of a
+        factor: whitened by so few they would be far longer than all others, and be cut.
+        """
+        return equilibrated_whitening(self.gram if self.added is None else self.gram + self.added)
+
     def _dependent(self, rms: Array) -> Array:
         """Directions in which the sample has no extent, of columns divided by their size."""
         values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
@@ -270,6 +284,7 @@ class PublicMoments:
                 "dropped": self.dropped,
                 "spent": None if self.spent is None else vars(self.spent),
                 "ridged": self.ridged,
+                "added": None if self.added is None else self.added.tolist(),
             },
             allow_nan=False,
         )
@@ -420,9 +435,32 @@ def public_moments(
             f"the public values in '{formula}' are too large to square: change their units."
         )
     gram = (gram + gram.T) / (2 * m)
-    if design.response is None:
-        return PublicMoments(design, m, gram, None, None, table.n - m)
-    return PublicMoments(design, m, gram, cross / m, yy / m, table.n - m)
+    only = PublicMoments(design, m, gram, None, None, table.n - m)
+    marks = [k for k, *_ in only.columns_of_marks()]
+    if marks and table.n <= BLOCK_ROWS:
+        assert design.constant is not None
+        added = rows_like_few(gram, wx, block.x, m, [design.constant, *marks])
+        only = replace(only, added=added)
+    return only if design.response is None else replace(only, cross=cross / m, yy=yy / m)
+
+
+def rows_like_few(gram: Array, wx: Array, x: Array, m: int, columns: Sequence[int]) -> Array | None:
+    """Second moments of more rows like those of which there are one to three; None where none are.
+
+    Such rows are most of what there is in some direction of the ``columns``: of k alike each has the
+    leverage 1/k there. There are four in all, once 4/k - 1 have come to each.
+    """
+    used = np.asarray(columns)
+    size, inner = np.sqrt(gram[used, used]), gram[np.ix_(used, used)]
+    values, vectors = np.linalg.eigh(inner / np.outer(size, size))
+    seen = values > _RANK_TOLERANCE * values[-1]
+    back = vectors[:, seen] / np.sqrt(values[seen]) / size[:, None]
+    leverage = ((wx[:, used] @ back) * (x[:, used] @ back)).sum(axis=1) / m
+    more = np.where(leverage * m > _FEW_ROWS * len(used), _FEW_ROWS * leverage - 1, 0.0)
+    if not (more > 0).any():
+        return None
+    added = (wx * np.maximum(more, 0.0)[:, None]).T @ x / m
+    return np.asarray((added + added.T) / 2)
 
 
 def _computable(values: Array) -> bool:
@@ -461,7 +499,11 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     matrix = _shaped(gram, (d, d))
     vector = None if cross is None else _shaped(cross, (d,))
     _check_moments(matrix, vector, yy)
-    return cls(design, m, matrix, vector, yy, dropped, spent, saved.get("ridged") is True)
+    added = None if saved.get("added") is None else _shaped(saved["added"], (d, d))
+    if added is not None:
+        _check_moments(added, None, None)
+    ridged = saved.get("ridged") is True
+    return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added)
 
 
 def _shaped(values: Any, shape: tuple[int, ...]) -> Array:

@@ -371,16 +371,23 @@ def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -
 
 
 def without_hidden(
-    estimate: Estimate, back: Floats, curvature: Curvature, levels: NDArray[np.bool_]
+    estimate: Estimate, back: Floats, curvature: Curvature, few: NDArray[np.bool_]
 ) -> Estimate:
-    """Without the errors of coefficients that lean on hidden directions, where all are of ``levels``.
+    """Without the errors of coefficients that lean on hidden directions, where all are of ``few``.
 
     These are hidden as few rows have them, who matter little to others. A column that noise hides since
     it is in other units than public rows may matter to all coefficients: then none has an error.
     """
-    hidden = leaning(back, curvature)
-    few = hidden.any() and not (hidden & ~levels).any()
-    return without_errors(estimate, hidden if few else None)
+    directions = hidden_directions(curvature)
+    known = directions.size and bool((shares_of(back, directions, few) > 0.5).all())
+    return without_errors(estimate, leaning(back, curvature) if known else None)
+
+
+def shares_of(back: Floats, directions: Floats, columns: NDArray[np.bool_]) -> Floats:
+    """How much of each direction of whitened rows lies in some columns, measured by their sizes."""
+    size = np.linalg.norm(np.linalg.inv(back), axis=0)
+    square = (size[:, None] * (back @ directions)) ** 2
+    return np.asarray(square[columns].sum(axis=0) / square.sum(axis=0))
 
 
 def where_given(values: Floats, estimate: Estimate) -> Floats:
@@ -401,15 +408,19 @@ def least_visible(curvature: Curvature) -> float:
     return _VISIBLE * curvature.released_sd * math.sqrt(2 * len(curvature.released))
 
 
+def hidden_directions(curvature: Curvature) -> Floats:
+    """Those that the noise of the curvature hides, (d, k)."""
+    values, vectors = np.linalg.eigh(curvature.released)
+    return np.asarray(vectors[:, values < least_visible(curvature)])
+
+
 def leaning(back: Floats, curvature: Curvature) -> NDArray[np.bool_]:
     """Coefficients b = back t that lean on a direction which the noise of the curvature hides.
 
     Hidden is what lies below `_VISIBLE` times the largest eigenvalue that noise alone has; a coefficient
     leans on it where more than `_LEANING` of its squared length does.
     """
-    values, vectors = np.linalg.eigh(curvature.released)
-    hidden = values < least_visible(curvature)
-    along = (back @ vectors[:, hidden]) ** 2
+    along = (back @ hidden_directions(curvature)) ** 2
     return np.asarray(along.sum(axis=1) > _LEANING * (back**2).sum(axis=1))
 
 

@@ -57,6 +57,25 @@ def test_json_round_trip(clean, private):
         assert one.tobytes() == two.tobytes()
 
 
+def test_rows_of_which_there_are_few_are_more_for_whitening(clean):
+    """One row of a level counts as four, two as two each, and so for first levels."""
+    frame = clean[clean.g != "a"].assign(g=lambda t: t.g.astype(str))
+    for k in (1, 2):
+        some = pd.concat([frame, clean[clean.g == "a"].head(k)])
+        for first in (True, False):
+            levels = {"g": ["a", "b", "c"] if first else ["b", "c", "a"]}
+            found = public_moments("y ~ x + g", some, limits=levels)
+            assert found.added is not None
+            at, constant = found.terms.index("g[T.b]") if first else 3, found.added[0, 0]
+            assert constant * found.m == pytest.approx(4 - k, rel=0.02)
+            own = found.added[at, at] if not first else constant
+            assert own == pytest.approx(constant)
+            again = PublicMoments.from_json(found.to_json())
+            assert again.added.tobytes() == found.added.tobytes()
+    assert public_moments("y ~ x + g", clean).added is None
+    assert public_moments("y ~ x", frame).added is None
+
+
 def test_moments_can_be_pickled(clean, private):
     found = public_moments("y ~ poly(x, 2) + g", clean)
     again = pickle.loads(pickle.dumps(found))

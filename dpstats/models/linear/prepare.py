@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
-from dpstats.models.linear.estimate import condition_lines, explained
+from dpstats.models.linear.estimate import condition_lines
 from dpstats.models.linear.planning import AGAIN, LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
@@ -160,7 +160,7 @@ def prepared(
     released once more where a cut took off much of them.
     """
     n, d = session.n, len(moments.terms)
-    expected = _public_scale(moments, seen.whitening.back, d)  # as rows are seen, not persons
+    expected = _public_scale(moments, seen.residual)  # as rows are seen, not persons
     persons = None
     if session.by_person:
         persons = session.rows_of_persons(PERSONS)
@@ -249,11 +249,13 @@ def _planned(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]
     return (Diagnostic("planned error", plan.predicted_ratio, None, note),)
 
 
-def _public_scale(moments: PublicMoments, back: Floats, d: int) -> float | None:
+def _public_scale(moments: PublicMoments, residual: float) -> float | None:
     """Expected length of a score at the public anchor: sqrt(d) public residual sd; None unknown."""
     if moments.yy is None or not moments.yy > 0:
         return None
+    d, constant = len(moments.terms), moments.design.constant
     if moments.cross is None:
         return math.sqrt(d * moments.yy)
-    rest = moments.yy - explained(moments.cross, back)
-    return math.sqrt(d * max(rest, 1e-6 * moments.yy))
+    about = 0.0 if constant is None else float(moments.cross[constant]) ** 2
+    least = max(1e-6 * (moments.yy - about), 1e-13 * moments.yy)  # the digits that floats have
+    return math.sqrt(d * max(residual**2, least))

@@ -32,8 +32,7 @@ class View:
     @classmethod
     def of(cls, moments: PublicMoments, rows: RowSource, start: Floats | None = None) -> View:
         """From public moments and the size of the table; ``start`` in place of the public fit."""
-        whitening = equilibrated_whitening(moments.gram)
-        back = whitening.back
+        back = equilibrated_whitening(moments.gram).back
         shift: Floats = np.zeros(len(moments.terms))
         residual = math.inf
         if moments.cross is not None:
@@ -41,7 +40,8 @@ class View:
             rest = max((moments.yy or 0.0) - explained(moments.cross, back), 0.0)
             residual = math.sqrt(rest)
         shift = shift if start is None else start
-        back, shift, coarse = coarse_map(rows, back, shift, residual)
+        whitening = moments.whitening()
+        back, shift, coarse = coarse_map(rows, whitening.back, shift, residual)
         if coarse is None:
             return cls(whitening, shift, residual)
         return cls(Whitening.of(back), shift, residual, coarse)

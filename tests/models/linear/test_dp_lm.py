@@ -156,6 +156,17 @@ def test_rescaling_the_response_rescales_everything() -> None:
     assert scaled.se().to_numpy() == pytest.approx(1024 * found.se().to_numpy(), rel=1e-9)
 
 
+@pytest.mark.parametrize("constant", [1e3, 2.0**20])
+def test_a_constant_added_to_the_response_moves_the_intercept_alone(constant: float) -> None:
+    """Dates such as 20060101, or amounts far from zero, had errors up to thousands of times as long."""
+    found = fit()
+    moved = fit(DATA.assign(y=DATA.y + constant), public=PUBLIC.assign(y=PUBLIC.y + constant))
+    assert moved.se().to_numpy() == pytest.approx(found.se().to_numpy(), rel=1e-3)
+    away = (moved.coef() - found.coef()).to_numpy() - constant * (found.coef().index == "Intercept")
+    assert np.abs(away / found.se().to_numpy()).max() < 1e-2
+    assert moved.notes == found.notes
+
+
 @pytest.mark.parametrize("method", ["anchored", "pmt"])
 def test_order_and_index_of_the_rows_change_no_bit(method: str) -> None:
     shuffled = DATA.sample(frac=1, random_state=4)
