@@ -30,12 +30,15 @@ from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.matrices import Curvature
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.estimate import shares_of
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.whitening import Whitened, whiten
 
 _TELLING, _SAME = 8, 1e-10
 """Public rows that tell a scale, and the relative variance from which a column differs in them."""
+_MOSTLY = 0.5
+"""Share of a direction in columns of levels and marks, from which it is one of these."""
 _AMPLE = 2.5
 """Times `least_budget`, from which a fit without public rows is about as good as one with others."""
 _PLENTY = 4.0
@@ -122,14 +125,23 @@ def _marks(design: Design) -> set[str]:
 
 
 def elsewhere(
-    curvature: Curvature, design: Design, n: int, mu: float, m: int | None, *, few: bool
+    curvature: Curvature,
+    back: Floats,
+    design: Design,
+    n: int,
+    mu: float,
+    m: int | None,
+    *,
+    few: bool,
 ) -> bool:
     """Whether private rows hardly vary in a direction in which m public ones do: these are no guide.
 
-    Levels and marks that ``few`` public rows have may be rarer by chance, and where the total hardly
-    suffices for a fit without public rows these are kept: then no doubt may be left.
+    Levels and marks, or what ``few`` public rows decide, may be rarer by chance, and where the total
+    hardly suffices for a fit without public rows these are kept: then no doubt may be left. ``back``
+    whitens the rows.
     """
-    levels = bool(of_levels(design).any())
+    narrowest = curvature.narrowest[:, None]
+    levels = bool(shares_of(back, narrowest, of_few(design))[0] > _MOSTLY)
     scarce = n * mu < _AMPLE * least_budget(len(design.terms))
     return curvature.narrow(m, surely=levels or few or scarce)
 

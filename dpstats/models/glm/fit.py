@@ -142,7 +142,8 @@ def anchored_if_near(session: ScoreSession, start: StartingPoint, task: GlmTask)
     if made is None:
         assert rounds.curvature is not None
         few = start.few_along(rounds.curvature.narrowest)
-        if elsewhere(rounds.curvature, design, n, mu, start.m, few=few):
+        back = rounds.coordinates.back
+        if elsewhere(rounds.curvature, back, design, n, mu, start.m, few=few):
             return None
         made = rounds.run()
     return _finished(rounds, made, task)

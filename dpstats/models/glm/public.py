@@ -29,8 +29,8 @@ from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.tails import Tail, tail_of
 from dpstats.score_rounds.whitening import Whitened
 
-_FEW_MANY = 8.0
-"""Kurtosis from which few rows are most of a variance: of normal rows it is 3, of a tenth of marks 8."""
+_FEW = 8.0
+"""Rows, up to which there may be far fewer like them among private ones by chance."""
 _NOTHING = 1e-6
 """Second moment of a column in which no row differs."""
 
@@ -137,7 +137,7 @@ class StartingPoint:
         if self.rows is None:
             return False
         squares = (self.rows.x @ self.whitening.back @ direction) ** 2 * self.rows.weight
-        return bool((squares**2).mean() > _FEW_MANY * squares.mean() ** 2)
+        return bool(squares.sum() ** 2 < _FEW * (squares**2).sum())
 
     @property
     def m(self) -> int | None:

@@ -187,7 +187,8 @@ def anchored_if_near(
     if mark is not None and ready.taken > SHORTENED:
         return left_out_note(moments.design, mark)
     few = any(share < _RARE for share in moments.shares_of_ones().values())
-    unlike = elsewhere(ready.curvature, moments.design, n, mu, moments.m, few=few)
+    back = ready.at.whitening.back
+    unlike = elsewhere(ready.curvature, back, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):
         return left_out_note(moments.design)
     return solved_by_rounds(LinearRounds.of(session, ready, ridge))
