@@ -24,7 +24,6 @@ from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, public_table
 from dpstats.frame.table import Array, slices
-from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10
@@ -206,13 +205,13 @@ class PublicMoments:
             if k != self.design.constant
         ]
 
-    def whitening(self) -> Whitening:
-        """Whitens rows, with more of those of which there are one to three.
+    def to_whiten_with(self) -> Array:
+        """``gram``, with more rows like those of which there are one to three.
 
         They may be several times as frequent among private rows, as those of the first level of a
         factor: whitened by so few they would be far longer than all others, and be cut.
         """
-        return equilibrated_whitening(self.gram if self.added is None else self.gram + self.added)
+        return self.gram if self.added is None else self.gram + self.added
 
     def _dependent(self, rms: Array) -> Array:
         """Directions in which the sample has no extent, of columns divided by their size."""

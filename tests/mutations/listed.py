@@ -1672,6 +1672,29 @@ _ALONE = (
         f"{_RARE}::test_a_level_that_noise_hides_has_an_effect_of_a_usual_size",
     ),
     _alone(
+        "rows of which few are public are whitened by these alone",
+        "dpstats/models/linear/view.py",
+        "moments.to_whiten_with()",
+        "moments.gram",
+        f"{_RARE}::test_a_first_level_that_one_public_row_has_does_not_spoil_the_others",
+    ),
+    _alone(
+        "levels anywhere make a narrow direction one of these",
+        "dpstats/score_rounds/first_look.py",
+        "levels = bool(shares_of(back, narrowest, of_few(design))[0] > _MOSTLY)",
+        "levels = bool(of_few(design).any())",
+        "tests/models/linear/test_dp_lm.py::"
+        "test_a_level_beside_it_does_not_hide_that_a_public_column_is_another",
+    ),
+    _alone(
+        "a constant in the response is part of its scale",
+        "dpstats/models/linear/prepare.py",
+        "    about = 0.0 if constant is None else float(moments.cross[constant]) ** 2\n",
+        "    about = 0.0 if constant is None else 0.0\n",
+        "tests/models/linear/test_dp_lm.py::"
+        "test_a_constant_added_to_the_response_moves_the_intercept_alone",
+    ),
+    _alone(
         "slopes of levels have a usual size too",
         "dpstats/score_rounds/first_look.py",
         "bool(c.parts) and all(",
@@ -1749,8 +1772,8 @@ _ALONE = (
     _alone(
         "scores of persons are expected to be as long as the mean of the response is",
         "dpstats/models/linear/prepare.py",
-        "_public_scale(moments, seen.whitening.back, d)  # as rows are seen, not persons",
-        "_public_scale(moments, seen.whitening.back / 2, d)",
+        "_public_scale(moments, seen.residual)  # as rows are seen, not persons",
+        "_public_scale(replace(moments, cross=None), 0.0)",
         "tests/models/feols/test_dp_feols.py::"
         "test_a_constant_added_to_the_response_changes_no_other_coefficient",
     ),

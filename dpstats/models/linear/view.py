@@ -40,7 +40,7 @@ class View:
             rest = max((moments.yy or 0.0) - explained(moments.cross, back), 0.0)
             residual = math.sqrt(rest)
         shift = shift if start is None else start
-        whitening = moments.whitening()
+        whitening = equilibrated_whitening(moments.to_whiten_with())
         back, shift, coarse = coarse_map(rows, whitening.back, shift, residual)
         if coarse is None:
             return cls(whitening, shift, residual)
