@@ -41,6 +41,7 @@ def refuse_aliases(design: Design) -> None:
     dpstats.errors.FormulaError: `x`, `poly(x, 2)` depend on each other, whatever the rows: ...
     """
     constant = 0 if design.constant is None else 1
+    _refuse_constants(design)
     for powers in _polynomials(design).values():
         for degree in sorted({power.degree for power in powers}):
             alike = [power for power in powers if power.degree <= degree]
@@ -53,6 +54,25 @@ def refuse_aliases(design: Design) -> None:
                 f"{', '.join(f'`{name}`' for name in names)} depend on each other, whatever the rows: "
                 f"leave `{spare.term}` out of the formula."
             )
+
+
+def _refuse_constants(design: Design) -> None:
+    """Raise where a spline spans the constant, and another term is it or spans it too."""
+    alone = [design.factors[term[0].text] for term in design.rhs if len(term) == 1]
+    spanning = [factor for factor in alone if _spans_constant(factor.expr)]
+    if len(spanning) + (design.constant is not None) > 1:
+        text = spanning[-1].written.text
+        fewer = re.sub(r"\bdf=(\d+)", lambda df: f"df={max(int(df[1]) - 1, 1)}", text)
+        raise FormulaError(
+            f"`{text}` spans the constant, which the formula has already: write "
+            f"{fewer[:-1]}, constraints='center'), or drop the constant with - 1."
+        )
+
+
+def _spans_constant(expr: Expr) -> bool:
+    """Whether columns of a cubic spline add up to one."""
+    options = expr.value if isinstance(expr.value, dict) else {}
+    return expr.op in ("cr", "cc") and options.get("constraints") is None and len(expr.columns) == 1
 
 
 def _highest(power: _Power, powers: Sequence[_Power]) -> int:

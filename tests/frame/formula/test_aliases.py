@@ -37,8 +37,23 @@ def test_a_term_that_follows_from_others_is_refused_by_its_name(right: str, spar
 
 
 @pytest.mark.parametrize(
+    ("right", "instead"),
+    [
+        ("cr(x, df=5)", "cr(x, df=4, constraints='center')"),
+        ("g + cc(log(x), df=4)", "cc(log(x), df=3, constraints='center')"),
+        ("0 + cr(x, df=5) + cr(x, knots=[30, 50])", "cr(x, knots=[30, 50], constraints='center')"),
+    ],
+)
+def test_splines_that_span_the_constant_are_told_what_to_write(right: str, instead: str) -> None:
+    with pytest.raises(FormulaError) as caught:
+        refuse_aliases(declare_design(f"y ~ {right}", SCHEMA))
+    assert f"write {instead}, or drop the constant" in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "right",
     [
+        "cr(x, df=4, constraints='center')",
         "x + I(x^2) + log(x)",
         "0 + x + poly(x, 2)",
         "poly(x, 2) + I(x^3)",
