@@ -6,7 +6,7 @@ cost of privacy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,13 +174,18 @@ def changes(
     return out
 
 
-def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]:
-    """The columns of a table that have a coefficient, or those of them that were asked for."""
+def variables_of(
+    design: Design, asked: str | Sequence[str] | None, absorbed: Collection[str] = ()
+) -> list[str]:
+    """The columns of a table that have a coefficient, or those of them that were asked for.
+
+    Not those ``absorbed``: of what such a column does a part was not released.
+    """
     factors = [f for term in design.rhs for f in term if f.kind != "literal"]
     read = dict.fromkeys(name for f in factors for name in f.parse().columns)
     used = [design.factors[key].expr for column in design.program for key, _ in column.parts]
     moving = {name for expr in used for name in expr.columns}
-    known = [name for name in read if name in moving]
+    known = [name for name in read if name in moving and name not in absorbed]
     if asked is None:
         return known
     if isinstance(asked, Mapping):
@@ -193,6 +198,11 @@ def variables_of(design: Design, asked: str | Sequence[str] | None) -> list[str]
     for name in names:
         if name in known:
             continue
+        if name in absorbed:
+            raise ArgumentError(
+                f"`{name}` is an effect, which was not released, so that what it does as a whole is not "
+                f"known: its terms beside that are coefficients. There are {listed(known)}."
+            )
         if name in read:
             raise ArgumentError(
                 f"`{name}` has no coefficient in this fit: its effects were taken out, or it is an "

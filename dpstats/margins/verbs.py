@@ -155,7 +155,7 @@ class MarginalModel(Model):
         require_known(what, release, known)
         if data is not None or release:
             return self._averages(what, newdata, data, variables, by, level, release)
-        rows, names = new_rows(newdata, what), variables_of(self.design, variables)
+        rows, names = new_rows(newdata, what), variables_of(self.design, variables, self._absorbed())
         coef = self.coefficients.coef
         made = changes(self.design, coef, self._scale().mean, rows, names, what == "slopes")
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]
@@ -232,6 +232,10 @@ class MarginalModel(Model):
         moments = self._design_moments(), whose
         args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
         return marginal_means(*args)
+
+    def _absorbed(self) -> tuple[str, ...]:
+        """Columns of which effects were taken out."""
+        return ()
 
     def _lacking(self) -> str:
         """What predictions lack, for their title."""

@@ -163,8 +163,11 @@ class PanelModel(MarginalModel):
         unit = float(np.sqrt(self.estimate.vcov[0, 0]))
         return self.second.weak.intervals(level, unit) if math.isfinite(unit) else []
 
+    def _absorbed(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.fixed_effects)
+
     def _lacking(self) -> str:
-        names = ", ".join(name for name, _ in self.fixed_effects)
+        names = ", ".join(self._absorbed())
         return f" without the effects of {names}" if names else ""
 
     def _design_moments(self) -> Floats | None:
@@ -213,7 +216,7 @@ class PanelModel(MarginalModel):
     def predict(self, newdata: Any = None) -> pd.Series:
         """x'b for rows that you may show, without the effects, which were not released."""
         fit, _, _, index = self._predictor(newdata)
-        return pd.Series(fit, index=index, name="fit")
+        return pd.Series(fit, index=index, name="fit" + self._lacking())
 
     def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
         """A smaller fit from the same release: ``fit.update("~ . - x2")``; effects stay.
