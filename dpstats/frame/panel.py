@@ -187,14 +187,16 @@ def _within(moments: PublicMoments, public: Any, person: str | None) -> PublicMo
         cross_moments = moments.cross - column * cross / weight
         # how much varies within persons these rows do not tell: they count as few
         few = len(moments.terms) + 2
-        return replace(moments, gram=gram, cross=cross_moments, yy=yy, m=few, added=None)
+        return replace(
+            moments, gram=gram, cross=cross_moments, yy=yy, m=few, added=None, few_differ=None
+        )
     x, y, weight, left = _demeaned(held)
     m = max(left, 1)
     wx = x * weight[:, None]
     gram, cross, yy = wx.T @ x / m, wx.T @ y / m, float(weight @ y**2) / m
     varying = np.flatnonzero(np.diag(gram) > 0)
     added = rows_like_few(gram, wx, x, m, varying.tolist()) if varying.size else None
-    return replace(moments, gram=gram, cross=cross, yy=yy, m=m, added=added)
+    return replace(moments, gram=gram, cross=cross, yy=yy, m=m, added=added, few_differ=None)
 
 
 def _demeaned(held: PersonsBlock) -> tuple[Array, Array, Array, int]:

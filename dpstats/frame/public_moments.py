@@ -29,6 +29,9 @@ from dpstats.frame.table import Array, slices
 _RANK_TOLERANCE = 1e-10
 # rows for each column from which a dependence is no accident
 _MANY = 10
+_SHORT, _NORMAL_QUANTILE = 4.0, 1.645
+"""Times as long as the residuals of most rows, from where a few make the mean square; and the 90 %
+quantile of normal ones."""
 _FEW_ROWS = 4
 """Rows that there are of each kind at least, for whitening; and times the mean, a high leverage."""
 _INVOLVED = 1e-4
@@ -74,6 +77,8 @@ class PublicMoments:
         Whether a ridge was added, for a sample that lacks some directions (`with_ridge`).
     added : ndarray, shape (d, d), or None
         Second moments of more rows like those of which there are one to three (`rows_like_few`).
+    few_differ : bool or None
+        Whether few rows make the mean square of residuals, as amounts that few spend; None: not known.
 
     See Also
     --------
@@ -99,6 +104,7 @@ class PublicMoments:
     spent: SpentOn | None = None
     ridged: bool = False
     added: Array | None = None
+    few_differ: bool | None = None
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -284,6 +290,7 @@ class PublicMoments:
                 "spent": None if self.spent is None else vars(self.spent),
                 "ridged": self.ridged,
                 "added": None if self.added is None else self.added.tolist(),
+                "few_differ": self.few_differ,
             },
             allow_nan=False,
         )
@@ -440,7 +447,24 @@ def public_moments(
         assert design.constant is not None
         added = rows_like_few(gram, wx, block.x, m, [design.constant, *marks])
         only = replace(only, added=added)
-    return only if design.response is None else replace(only, cross=cross / m, yy=yy / m)
+    if design.response is None:
+        return only
+    found = replace(only, cross=cross / m, yy=yy / m)
+    if table.n > BLOCK_ROWS:
+        return found
+    usable = slice(None) if block.usable is None else block.usable
+    weight = np.ones(len(y)) if block.weight is None else block.weight
+    return replace(found, few_differ=_few_differ(found, block.x[usable], y[usable], weight[usable]))
+
+
+def _few_differ(moments: PublicMoments, x: Array, y: Array, weight: Array) -> bool:
+    """Whether most residuals are far shorter than their root mean square."""
+    assert moments.cross is not None
+    used = np.flatnonzero(np.diag(moments.gram) > 0)
+    back = _straightened(moments.gram, used)
+    residual = np.abs(np.sqrt(weight) * (y - x[:, used] @ back @ (back.T @ moments.cross[used])))
+    usual = float(np.quantile(residual, 0.9)) / _NORMAL_QUANTILE
+    return bool((residual**2).mean() > (_SHORT * usual) ** 2)
 
 
 def rows_like_few(gram: Array, wx: Array, x: Array, m: int, columns: Sequence[int]) -> Array | None:
@@ -449,17 +473,22 @@ def rows_like_few(gram: Array, wx: Array, x: Array, m: int, columns: Sequence[in
     Such rows are most of what there is in some direction of the ``columns``: of k alike each has the
     leverage 1/k there. There are four in all, once 4/k - 1 have come to each.
     """
-    used = np.asarray(columns)
-    size, inner = np.sqrt(gram[used, used]), gram[np.ix_(used, used)]
-    values, vectors = np.linalg.eigh(inner / np.outer(size, size))
-    seen = values > _RANK_TOLERANCE * values[-1]
-    back = vectors[:, seen] / np.sqrt(values[seen]) / size[:, None]
+    used = np.asarray(columns, dtype=np.intp)
+    back = _straightened(gram, used)
     leverage = ((wx[:, used] @ back) * (x[:, used] @ back)).sum(axis=1) / m
     more = np.where(leverage * m > _FEW_ROWS * len(used), _FEW_ROWS * leverage - 1, 0.0)
     if not (more > 0).any():
         return None
     added = (wx * np.maximum(more, 0.0)[:, None]).T @ x / m
     return np.asarray((added + added.T) / 2)
+
+
+def _straightened(gram: Array, used: npt.NDArray[np.intp]) -> Array:
+    """B with B'SB = I for the second moments S of some columns, in the directions that they have."""
+    size, inner = np.sqrt(gram[used, used]), gram[np.ix_(used, used)]
+    values, vectors = np.linalg.eigh(inner / np.outer(size, size))
+    seen = values > _RANK_TOLERANCE * values[-1]
+    return np.asarray(vectors[:, seen] / np.sqrt(values[seen]) / size[:, None])
 
 
 def _computable(values: Array) -> bool:
@@ -501,8 +530,10 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     added = None if saved.get("added") is None else _shaped(saved["added"], (d, d))
     if added is not None:
         _check_moments(added, None, None)
-    ridged = saved.get("ridged") is True
-    return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added)
+    ridged, few = saved.get("ridged") is True, saved.get("few_differ")
+    if few is not None and type(few) is not bool:
+        raise ValueError
+    return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added, few)
 
 
 def _shaped(values: Any, shape: tuple[int, ...]) -> Array:

@@ -198,7 +198,7 @@ def variables_of(
     for name in names:
         if name in known:
             continue
-        if name in absorbed:
+        if name in absorbed and name in moving:
             raise ArgumentError(
                 f"`{name}` is an effect, which was not released, so that what it does as a whole is not "
                 f"known: its terms beside that are coefficients. There are {listed(known)}."

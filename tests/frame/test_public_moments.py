@@ -76,6 +76,18 @@ def test_rows_of_which_there_are_few_are_more_for_whitening(clean):
     assert public_moments("y ~ x", frame).added is None
 
 
+def test_few_residuals_that_make_the_mean_square_are_known(clean):
+    spent = clean.assign(y=np.where(np.arange(len(clean)) % 50 == 0, 100.0, 0.0))
+    for frame, few in ((clean, False), (spent, True)):
+        found = public_moments("y ~ x + g", frame)
+        assert found.few_differ is few
+        assert PublicMoments.from_json(found.to_json()).few_differ is few
+    assert public_moments("~ x", clean).few_differ is None
+    saved = json.loads(public_moments("y ~ x", clean).to_json()) | {"few_differ": 1}
+    with pytest.raises(PublicDataError, match="not written by"):
+        PublicMoments.from_json(json.dumps(saved))
+
+
 def test_moments_can_be_pickled(clean, private):
     found = public_moments("y ~ poly(x, 2) + g", clean)
     again = pickle.loads(pickle.dumps(found))

@@ -55,6 +55,8 @@ class Prepared:
         What is said of the moments and of the plan.
     marks : array or None
         Shares of public rows that have ones in a column of zeros and ones, where responses are that too.
+    few_differ : bool or None
+        Whether few public rows make the mean square of their residuals; None: not known.
     radius : float or None
         Length to which rows were cut for these moments.
     taken : float
@@ -74,6 +76,7 @@ class Prepared:
     lines: tuple[Diagnostic, ...]
     marks: Floats | None = None
     radius: float | None = None
+    few_differ: bool | None = None
     taken: float = 0.0
     look: FirstLook | None = None
 
@@ -183,7 +186,8 @@ def prepared(
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
     how = moments.design, seen.shift, at, curvature, plan, expected, longer, persons, lines
     marks = None if session.by_person else _marks(moments)
-    return Prepared(*how, marks=marks, radius=radius, taken=taken)
+    few = moments.few_differ
+    return Prepared(*how, marks=marks, radius=radius, few_differ=few, taken=taken)
 
 
 def prepared_alone(

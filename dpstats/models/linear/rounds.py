@@ -335,7 +335,12 @@ class LinearRounds(ScoreRounds[LinearStep]):
         return parts
 
     def _square_of_few(self, seen: Seen) -> float:
-        """What few rows make of the mean square of public scores; nothing where the others may."""
+        """What few rows make of the mean square of public scores; nothing where the others may.
+
+        Nor where public residuals are longer than private ones, but alike: those are of other units.
+        """
+        if self.ready.few_differ is False:
+            return 0.0
         body = _SHORT * seen.tail.quantile / PRODUCT_QUANTILE
         return max((self.ready.expected or 0.0) ** 2 - body**2, 0.0)
 

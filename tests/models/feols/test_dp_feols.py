@@ -435,6 +435,13 @@ def test_what_has_no_coefficient_has_no_slope_and_predictions_lack_the_effects()
         assert list(found.frame.term) == ["x", "d"]
     with pytest.raises(ArgumentError, match="`year` has no coefficient"):
         fit.slopes(_PUBLIC, variables="year")
+    study = dp_feols(
+        "y ~ x + i(year, treat, ref=2010) | who + year", _PRIVATE, _PUBLIC, person="who", mu=3
+    )
+    assert list(study.comparisons(_PUBLIC).frame.term) == ["x", "treat"]
+    assert study.predict(_PUBLIC.head(2)).name == "fit without the effects of who, year"
+    with pytest.raises(ArgumentError, match="`year` is an effect, which was not released"):
+        study.slopes(_PUBLIC, variables="year")
     with pytest.raises(ArgumentError, match="reads no column `nope`"):
         fit.slopes(_PUBLIC, variables="nope")
     assert str(fit.predictions(_PUBLIC.head(2))).startswith(

@@ -416,6 +416,14 @@ def test_public_columns_in_other_units_get_no_false_errors() -> None:
     assert np.abs((other.coef().to_numpy() - TRUTH) / other.se().to_numpy()).max() < 6
 
 
+def test_public_responses_in_other_units_are_not_taken_for_few_that_differ() -> None:
+    """Public residuals ten times as long made errors so, and a note spoke of zeros."""
+    found, other = fit(), fit(public=PUBLIC.assign(y=10 * PUBLIC.y))
+    assert not any("alike" in note for note in other.notes)
+    assert other.se().to_numpy() == pytest.approx(found.se().to_numpy(), rel=0.5)
+    assert np.abs((other.coef() - found.coef()) / found.se()).max() < 4
+
+
 @pytest.mark.parametrize("function", [dp_lm, dp_glm])
 @pytest.mark.parametrize("wrong", ["units", "codes"])
 def test_a_level_beside_it_does_not_hide_that_a_public_column_is_another(
