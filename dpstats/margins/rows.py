@@ -46,6 +46,8 @@ def identity(eta: Floats) -> Floats:
 
 def slope_of(mean: Mean, eta: Floats) -> Floats:
     """The derivative of the mean by the linear predictor."""
+    if mean is identity:  # exactly: a gradient that is zero stays so
+        return np.ones(np.shape(eta))
     step = 1e-6 * (1 + np.abs(eta))
     return (mean(eta + step) - mean(eta - step)) / (2 * step)
 

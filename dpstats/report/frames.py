@@ -33,6 +33,11 @@ class WholeFrame(pd.DataFrame):
         rows = zip(map(str, self.index), *cells, strict=True)
         return Table(("", *map(str, self.columns)), tuple(rows), ("l", *texts)).to_text()
 
+    def to_latex(self, buf: Any = None, **options: Any) -> Any:
+        """As that of pandas, but ``%`` and ``_`` are escaped, and numbers have five digits."""
+        plain: Any = pd.DataFrame(self)
+        return plain.to_latex(buf, **{"escape": True, "float_format": _NUMBER} | options)
+
     def _repr_html_(self) -> Any:
         options = ("display.max_colwidth", None, "display.float_format", _NUMBER)
         with pd.option_context(*options):

@@ -199,7 +199,7 @@ class Result(Released):
                 )
         low, high = self.coefficients.interval(level)
         names = limit_names(level)
-        return pd.DataFrame({names[0]: low, names[1]: high}, index=terms).loc[wanted]
+        return WholeFrame({names[0]: low, names[1]: high}, index=terms).loc[wanted]
 
     @spelled
     def tidy(self, level: float = 0.95) -> pd.DataFrame:

@@ -497,6 +497,9 @@ def test_a_constant_column_has_no_error_and_raises_nothing() -> None:
     fit = dp_lm("y ~ a + b", DATA.assign(b=3.0), mu=1, seed=1)
     assert math.isnan(fit.se()["b"])
     assert np.isfinite(fit.coef()).all()
+    one_more = fit.comparisons(DATA.head(50).assign(b=3.0)).frame.set_index("term")
+    assert one_more.std_error["a"] == pytest.approx(fit.se()["a"])
+    assert math.isnan(one_more.std_error["b"])
 
 
 # -- whatever the noise is ----------------------------------------------------------------------------

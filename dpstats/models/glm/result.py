@@ -267,7 +267,7 @@ class GlmModel(MarginalModel):
         names = limit_names(level)
         with np.errstate(over="ignore"):
             columns = {name: np.exp(c.coef), names[0]: np.exp(low), names[1]: np.exp(high)}
-        return pd.DataFrame(columns | {"p_value": c.p_value}, index=list(c.terms))
+        return WholeFrame(columns | {"p_value": c.p_value}, index=list(c.terms))
 
     def ratio_table(self, level: float = 0.95) -> Page:
         """`odds_ratios` as a page: text, HTML, ``.to_markdown()``, ``.to_latex()``, ``.to_csv()``."""

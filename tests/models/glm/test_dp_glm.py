@@ -589,6 +589,9 @@ def test_odds_ratios_are_exponentiated_coefficients() -> None:
     assert table["5%"].to_numpy() == pytest.approx(np.exp(found.confint(0.9)["5%"]), rel=1e-14)
     assert "Odds ratio" in str(found.ratio_table())
     assert r"\begin{tabular}" in found.ratio_table().to_latex()
+    assert r"odds\_ratio & 5\% & 95\% & p\_value" in table.to_latex()
+    assert r"& 5\% & 95\% \\" in found.confint(level=0.9).to_latex()
+    assert "odds_ratio & 5% &" in table.to_latex(escape=False)
     rates = fit(formula="count ~ x1", family="poisson").odds_ratios()
     assert rates.columns[0] == "rate_ratio"
     for family in ("binomial(probit)", "gaussian"):
