@@ -1695,6 +1695,13 @@ _ALONE = (
         "test_a_constant_added_to_the_response_moves_the_intercept_alone",
     ),
     _alone(
+        "typical rows of levels are normal ones",
+        "dpstats/models/glm/typical.py",
+        "    if groups:\n",
+        "    if False:\n",
+        f"{_RARE}::test_a_level_whose_rate_is_another_is_found_among_many",
+    ),
+    _alone(
         "slopes of levels have a usual size too",
         "dpstats/score_rounds/first_look.py",
         "bool(c.parts) and all(",

@@ -186,8 +186,7 @@ def alone(
     look, before = first_look(
         task.design, rows, total, noise, response=False, public=task.moments, after=after
     )
-    constant, weighted = task.design.constant, task.design.weights is not None
-    start = private_start(task.family, look.rows, look.enough, constant, weighted=weighted)
+    start = private_start(task.family, task.design, look.rows, look.enough)
     with ScoreSession(
         rows,
         task.family,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.frame import PublicMoments
+from dpstats.frame import Design, PublicMoments
 from dpstats.mechanism.session import clamp_to_safe_range
 from dpstats.models.glm.estimate import (
     Expected,
@@ -269,15 +269,14 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
     return coef
 
 
-def private_start(
-    family: Family, seen: Whitened, enough: bool, constant: int | None, *, weighted: bool = False
-) -> StartingPoint:
+def private_start(family: Family, design: Design, seen: Whitened, enough: bool) -> StartingPoint:
     """Zero, and the whitening of private rows by themselves.
 
     Of ``weighted`` rows the constant tells the mean weight: without it a step would seem to move
     predictors of rows by the root of that weight too much, as moments are those of weighted rows.
     """
     d, level = len(seen.whitening.back), family.information(0.0)
+    constant, weighted = design.constant, design.weights is not None
     moment = seen.curvature.used.copy()
     if seen.nothing is not None:  # no step goes far there, and no row reaches far
         moment[seen.nothing, seen.nothing] = _NOTHING
@@ -298,7 +297,7 @@ def private_start(
         zero,
         reach,
         level,
-        typical=typical_of(family, moment / weight, seen.whitening, constant, weight),
+        typical=typical_of(family, design, moment / weight, seen.whitening, weight),
         information=information,
         known=False,
         leverage=seen.radius / root,

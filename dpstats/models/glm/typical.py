@@ -1,7 +1,8 @@
-"""Rows in the place of public ones: normal, with the second moments that were released.
+"""Rows in the place of public ones, with the second moments that were released.
 
-They say which scores a family expects, and what cuts take off them. That is much the same for rows of
-other laws, where the scores are as long as most.
+They say which scores a family expects, what cuts take off them, and where a step lands. Numbers are
+normal, which is much the same as other laws where scores are as long as most. Levels and marks are
+what they are: the information of rows of a rare level follows their own outcomes, and not those of all.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.frame import Design
 from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Whitening
 from dpstats.numerics.public_rows import PublicRows
@@ -20,6 +22,11 @@ _MANY, _OF_COUNTS = 600, 150
 """Rows, where responses are ones and zeros, and where they are counts, which take time."""
 _WIDEST = 100
 """Columns of which so few rows say something."""
+_OF_LEVELS = 2000
+"""Rows where there are levels, of which some are rare."""
+_FEWEST_OF_LEVEL = 0.002
+"""Share of the rows of a level, as far as a few typical ones should have it."""
+_ROOTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0, 31.0, 37.0])
 _FEWEST = 0.01
 """Share of the rows that is there at least."""
 
@@ -38,25 +45,30 @@ class TypicalRows:
 
 def typical_of(
     family: Family,
+    design: Design,
     moment: Floats,
     whitening: Whitening,
-    constant: int | None,
     weight: float = 1.0,
 ) -> TypicalRows | None:
     """Where a constant tells their mean, and a family their responses; all of this weight.
 
     Nobody tells whether these are numbers of trials: they are taken to be if they are more than one.
     """
+    constant = design.constant
     if constant is None or len(moment) > _WIDEST or (family.binary and family.dispersed):
         return None
-    many = _MANY if family.binary else _OF_COUNTS
+    groups = levels_of(design) if family.binary else []
+    many = (_OF_LEVELS if groups else _MANY) if family.binary else _OF_COUNTS
     found = typical_rows(moment, whitening, constant, many)
-    rows = replace(found.rows, weight=weight * found.rows.weight)
+    rows = found.rows
+    if groups:
+        rows = replace(rows, x=with_levels(rows.x, design, groups))
+    rows = replace(rows, weight=weight * rows.weight)
     return replace(found, rows=rows, averages=weight > 1)
 
 
 def typical_rows(moment: Floats, whitening: Whitening, constant: int, many: int) -> TypicalRows:
-    """Rows with the second moments of whitened ones, and 1 in the column of the constant.
+    """Normal rows with the second moments of whitened ones, and 1 in the column of the constant.
 
     Moments are means over all rows, and those that are missing count as zero: how many are there, the
     constant tells.
@@ -71,6 +83,81 @@ def typical_rows(moment: Floats, whitening: Whitening, constant: int, many: int)
     x[:, constant] = 1.0
     nothing = np.zeros(len(x))
     return TypicalRows(PublicRows(x, nothing, nothing, np.ones(len(x))), used)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Columns of a factor or of a mark by itself, and what they are (levels, columns) for each level."""
+
+    columns: list[int]
+    codes: Floats
+
+
+def levels_of(design: Design) -> list[Levels]:
+    """Factors and marks whose own columns the design has, in the order of the formula."""
+    found: dict[str, tuple[list[int], list[Floats]]] = {}
+    for j, column in enumerate(design.program):
+        if len(column.parts) != 1:
+            continue
+        text, part = column.parts[0]
+        coding = design.factors[text].fields.coding
+        if coding is not None:
+            codes = column.scale * np.asarray(coding[part], dtype=np.float64)
+        elif text in design.columns and design.columns[text].mark:
+            codes = column.scale * np.array([0.0, 1.0])
+        else:
+            continue
+        at, every = found.setdefault(text, ([], []))
+        at.append(j)
+        every.append(codes)
+    return [Levels(at, np.column_stack(every)) for at, every in found.values()]
+
+
+def with_levels(x: Floats, design: Design, groups: list[Levels]) -> Floats:
+    """Normal rows x with a level of each factor in place of the numbers that stand for it.
+
+    Each level is there as often as the means of its columns say, and as its regression on the levels
+    of the factors before; other columns follow their regression on all of these, and products are
+    those of their parts.
+    """
+    mean, rows = x.mean(axis=0), len(x)
+    away, out = x - mean, x.copy()
+
+    def follow(columns: list[int], before: list[int], what: Floats) -> Floats:
+        """What a change of the columns before, of rows, changes in others."""
+        slope = np.linalg.lstsq(away[:, before], away[:, columns], rcond=1e-8)[0]
+        return np.asarray(what @ slope)
+
+    drawn: list[int] = []
+    for i, group in enumerate(groups):
+        about = mean[group.columns] + follow(group.columns, drawn, out[:, drawn] - mean[drawn])
+        place = ((np.arange(rows) + 0.5) * _ROOTS[i % len(_ROOTS)]) % 1.0
+        up_to = np.cumsum(_shares(group, about), axis=1)[:, :-1]
+        out[:, group.columns] = group.codes[(place[:, None] >= up_to).sum(axis=1)]
+        drawn += group.columns
+    products = [j for j, column in enumerate(design.program) if len(column.parts) > 1]
+    others = [j for j in range(x.shape[1]) if j not in {*drawn, *products, design.constant}]
+    out[:, others] += follow(others, drawn, out[:, drawn] - x[:, drawn])
+    where = {
+        column.parts[0]: j for j, column in enumerate(design.program) if len(column.parts) == 1
+    }
+    for j in products:
+        column = design.program[j]
+        if all(part in where for part in column.parts):
+            parts = [
+                out[:, where[part]] / design.program[where[part]].scale for part in column.parts
+            ]
+            out[:, j] = column.scale * np.prod(parts, axis=0)
+    return out
+
+
+def _shares(group: Levels, about: Floats) -> Floats:
+    """How probable each level is in every row, from what its columns are about."""
+    equations = np.column_stack([np.ones(len(group.codes)), group.codes]).T
+    told = np.column_stack([np.ones(len(about)), about]).T
+    found = (np.linalg.pinv(equations) @ told).T
+    kept = np.maximum(found, _FEWEST_OF_LEVEL)
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
 
 def _normal_points(k: int, d: int) -> Floats:

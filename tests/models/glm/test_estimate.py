@@ -4,9 +4,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.api as sm
 
+from dpstats import public_moments
 from dpstats.arrays import Floats
 from dpstats.models.glm.estimate import (
     Expected,
@@ -29,7 +31,7 @@ from dpstats.models.glm.planning import (
     coarse_enough,
     plan_glm_rounds,
 )
-from dpstats.models.glm.typical import typical_rows
+from dpstats.models.glm.typical import levels_of, typical_rows, with_levels
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.tails import Tail
@@ -184,6 +186,27 @@ def test_typical_rows_are_like_those_that_are_there(used: float) -> None:
     assert (rows.x[:, 0] == 1).all()
     assert rows.x.mean(axis=0) == pytest.approx(x.mean(axis=0))
     assert rows.x.std(axis=0) == pytest.approx(x.std(axis=0), rel=0.01)
+
+
+def test_typical_rows_have_levels_and_what_goes_with_them() -> None:
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"g": rng.choice(["a", "b", "c"], 20_000, p=[0.6, 0.385, 0.015])})
+    table["h"] = np.where(rng.random(20_000) < np.where(table.g == "b", 0.8, 0.2), "y", "n")
+    table["x"] = rng.normal(size=20_000) + 2 * (table.g == "c") + (table.h == "y")
+    moments = public_moments("~ g * x + h", table)
+    whitening = equilibrated_whitening(moments.gram)
+    plain = typical_rows(np.eye(len(moments.terms)), whitening, 0, 2000).rows.x
+    groups = levels_of(moments.design)
+    assert [[moments.terms[j] for j in group.columns] for group in groups] == [
+        ["g[T.b]", "g[T.c]"],
+        ["h[T.y]"],
+    ]
+    found = pd.DataFrame(with_levels(plain, moments.design, groups), columns=moments.terms)
+    assert set(found["g[T.c]"]) == set(found["h[T.y]"]) == {0.0, 1.0}
+    assert found["g[T.c]"].mean() == pytest.approx(0.015, abs=0.003)
+    assert found["h[T.y]"][found["g[T.b]"] == 1].mean() == pytest.approx(0.8, abs=0.05)
+    assert found.x[found["g[T.c]"] == 1].mean() == pytest.approx(2.2, abs=0.4)
+    assert (found["g[T.b]:x"] == found["g[T.b]"] * found.x).all()
 
 
 def test_large_counts_have_quantiles_too() -> None:
