@@ -34,6 +34,10 @@ class PublicRows:
         """Whether responses are averages, as of ones or counts of so many trials, the weights."""
         return bool(np.any((np.rint(self.y) != self.y) & (self.weight != 1)))
 
+    def shares(self) -> bool:
+        """Whether responses are numbers between zero and one, and no average of these."""
+        return bool(np.any((np.rint(self.y) != self.y) & (self.weight == 1)))
+
     def information(self, family: Working, coef: Floats) -> Floats:
         """(1/m) sum w h x x' at ``coef``."""
         h = self.working(family, coef)[1]

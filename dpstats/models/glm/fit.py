@@ -211,7 +211,7 @@ def _rounds(
         persons=persons,
         longest=start.longest(family) if persons is None and not weighted else None,
         weighs=weighted or bool(design.offsets and start.rows is None),
-        bounded=family.binary and not weighted and persons is None,
+        bounded=family.binary and not (weighted or start.shares(family)) and persons is None,
         few=effects_of_few(design) & (not family.linear),
         trials=weighted and whole and (start.rows is None or start.rows.averages()),
     )

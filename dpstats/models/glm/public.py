@@ -91,6 +91,8 @@ class StartingPoint:
 
     def expected(self, family: Family, coef: Floats) -> Expected | None:
         """Scores that rows have under the model at some coefficients."""
+        if self.shares(family):
+            return None
         if self.rows is not None:
             trials = self.rows.weight if self.rows.averages() else None
             return expected_scores(family, self.rows, self.whitening, coef, trials)
@@ -99,6 +101,10 @@ class StartingPoint:
         typical = self.typical
         trials = typical.rows.weight if typical.averages else None
         return expected_scores(family, typical.rows, self.whitening, coef, trials, typical.used)
+
+    def shares(self, family: Family) -> bool:
+        """Whether public responses are shares, which vary less than ones and zeros do."""
+        return family.binary and self.rows is not None and self.rows.shares()
 
     def mean(self, family: Family, coef: Floats) -> float:
         """Mean response of the rows that are known, under the model; a half where none are."""

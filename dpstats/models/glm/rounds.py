@@ -172,7 +172,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         per_person = math.sqrt(max(rows_of_each(self.persons, n), 1.0))
         loss = None if self.expected is None else self.expected.loss()
         rare = family.rarer(level, start.mean(family, self.coordinates.back @ self.anchor))
-        if rare is not None:
+        if rare is not None and not start.shares(family):
             loss = loss_with_unseen(
                 loss, start.reach, histograms[1].noise_sd / n, rare, start.longer
             )
