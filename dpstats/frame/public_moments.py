@@ -529,11 +529,23 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     _check_moments(matrix, vector, yy)
     added = None if saved.get("added") is None else _shaped(saved["added"], (d, d))
     if added is not None:
-        _check_moments(added, None, None)
+        _require_few_more(matrix, added)
     ridged, few = saved.get("ridged") is True, saved.get("few_differ")
     if few is not None and type(few) is not bool:
         raise ValueError
     return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added, few)
+
+
+def _require_few_more(gram: Array, added: Array) -> None:
+    """Raise where these are no more rows like some of those behind ``gram``, as few as they are."""
+    size = np.sqrt(np.diag(gram))
+    size = np.outer(*2 * [np.where(size > 0, size, 1.0)])
+    most = (_FEW_ROWS - 1) * gram
+    if not np.isfinite(added).all() or not np.allclose(added, added.T, rtol=1e-8, atol=0):
+        raise ValueError
+    for part in (added, most - added):
+        if float(np.linalg.eigvalsh(part / size)[0]) < -1e-12:
+            raise ValueError
 
 
 def _shaped(values: Any, shape: tuple[int, ...]) -> Array:

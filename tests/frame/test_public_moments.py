@@ -73,6 +73,11 @@ def test_rows_of_which_there_are_few_are_more_for_whitening(clean):
             again = PublicMoments.from_json(found.to_json())
             assert again.added.tobytes() == found.added.tobytes()
     assert public_moments("y ~ x + g", clean).added is None
+    saved = json.loads(again.to_json())
+    for times, moved in ((1e10, 0.0), (4.0, 0.0), (-1.0, 0.0), (1.0, 1e-6), (1.0, np.nan)):
+        wrong = (times * again.added + moved * np.eye(4)[:, [0] * 4]).tolist()
+        with pytest.raises(PublicDataError, match="not written by"):
+            PublicMoments.from_json(json.dumps(saved | {"added": wrong}))
     assert public_moments("y ~ x", frame).added is None
 
 
