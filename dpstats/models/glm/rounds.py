@@ -65,6 +65,8 @@ _LEFT = 0.5
 """Standard errors that a step may leave of its way before the last round."""
 _USUAL_EFFECT = 2.5
 """Standard deviation of effects of levels on a linear predictor, before rows are seen."""
+_LANDINGS = 3
+"""Times that a step is taken again with the penalty of where it ends."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 
@@ -316,7 +318,6 @@ class GlmRounds(ScoreRounds[GlmStep]):
     def newton(self, made: Round, plan: RoundPlan) -> GlmStep:
         assert made.information is not None
         assert made.score is not None
-        n, reach = self.session.n, self.start.reach
         released, nothing = made.information.value, self.start.nothing
         if nothing is not None:
             released = apart(released, nothing)
@@ -332,41 +333,51 @@ class GlmRounds(ScoreRounds[GlmStep]):
         score: Floats = made.score.value + self._lost(plan, made)
         if plan.lean is not None:
             score = np.linalg.solve(plan.lean.turn, score)
-        step = trusted_step(
-            curvature,
-            self.penalty + self._prior(curvature, made.score.noise_sd / plan.cut.slope),
-            self.anchor,
-            score,
-            made.score.noise_sd,
-            plan.cut.slope,
-            reach,
-            self.scoring,
-            model,
-        )
+        step = self._step(curvature, score, made.score.noise_sd, plan.cut.slope, model)
         self.curvature = curvature
-        self.lines.append(_step_line(len(self.steps) + 1, step, curvature, n))
-        moved = 0.3 * reach.typical(step.step.move)
+        self.lines.append(_step_line(len(self.steps) + 1, step, curvature, self.session.n))
+        moved = 0.3 * self.start.reach.typical(step.step.move)
         self.seen = [replace(s, drift=math.hypot(s.drift, moved)) for s in self.seen]
         self.price = self.shares.far if step.far else self.shares.near
         return step
 
-    def _prior(self, curvature: Curvature, noise_sd: float) -> Floats:
+    def _step(
+        self,
+        curvature: Curvature,
+        score: Floats,
+        noise_sd: float,
+        slope: float,
+        model: Model | None,
+    ) -> GlmStep:
+        """A step, and again with the penalty of where it ends: there rows may tell far less."""
+
+        def with_penalty(information: Floats) -> GlmStep:
+            penalty = self.penalty + self._prior(information, noise_sd / slope)
+            how = self.anchor, score, noise_sd, slope, self.start.reach, self.scoring, model
+            return trusted_step(curvature, penalty, *how)
+
+        step = with_penalty(curvature.used)
+        if model is not None and self.few.any():
+            for _ in range(_LANDINGS):
+                step = with_penalty(self._expected_at(model, self.anchor + step.step.move))
+        return step
+
+    def _prior(self, information: Floats, noise_sd: float) -> Floats:
         """A penalty on effects of which hardly more than noise is seen: those of rare levels and marks.
 
         A log odds ratio is N(0, 2.5^2) before rows are seen (Gelman et al. 2008). Beside noise of
         variance v and information a, the mean of what it is then that of a penalty a v/2.5^2; up to a
-        standard deviation of 1 there is none. Without it such an effect walks off, typical rows, in
-        which it is spread over all, make all other effects larger, and its rows have no information.
+        standard deviation of 1 there is none. Without it such an effect walks off to where its rows
+        have no information, and from there on it is noise, which others follow.
         """
-        nothing = np.zeros_like(self.penalty)
         if not self.few.any():
-            return nothing
+            return np.zeros_like(self.penalty)
         back = self.coordinates.back[self.few]
-        inverse = with_inverse(curvature.used)[1]
+        inverse = with_inverse(information)[1]
         variance = (noise_sd * np.linalg.norm(back @ inverse, axis=1)) ** 2
         told = 1 / np.einsum("ij,jk,ik->i", back, inverse, back)
         size = told * np.maximum(variance - 1, 0.0) / _USUAL_EFFECT**2
-        return np.asarray(nothing + (back.T * size) @ back)
+        return np.asarray((back.T * size) @ back)
 
     def _model(self) -> Model | None:
         """What typical rows say of zeros and ones, where nothing else is known of rows.

@@ -132,7 +132,7 @@ def with_levels(x: Floats, design: Design, groups: list[Levels]) -> Floats:
     for i, group in enumerate(groups):
         about = mean[group.columns] + follow(group.columns, drawn, out[:, drawn] - mean[drawn])
         place = ((np.arange(rows) + 0.5) * _ROOTS[i % len(_ROOTS)]) % 1.0
-        up_to = np.cumsum(_shares(group, about), axis=1)[:, :-1]
+        up_to = np.cumsum(_shares(group, x, about), axis=1)[:, :-1]
         out[:, group.columns] = group.codes[(place[:, None] >= up_to).sum(axis=1)]
         drawn += group.columns
     products = [j for j, column in enumerate(design.program) if len(column.parts) > 1]
@@ -151,12 +151,20 @@ def with_levels(x: Floats, design: Design, groups: list[Levels]) -> Floats:
     return out
 
 
-def _shares(group: Levels, about: Floats) -> Floats:
-    """How probable each level is in every row, from what its columns are about."""
-    equations = np.column_stack([np.ones(len(group.codes)), group.codes]).T
-    told = np.column_stack([np.ones(len(about)), about]).T
-    found = (np.linalg.pinv(equations) @ told).T
-    kept = np.maximum(found, _FEWEST_OF_LEVEL)
+def _shares(group: Levels, x: Floats, about: Floats) -> Floats:
+    """How probable each level is in every row, from what its columns are about there.
+
+    On the whole from their means and second moments, which noise moves apart.
+    """
+    k, c = group.codes.shape
+    own = x[:, group.columns]
+    pairs = np.einsum("ka,kb->kab", group.codes, group.codes).reshape(k, c * c)
+    told = np.concatenate([[1.0], own.mean(axis=0), (own.T @ own / len(own)).ravel()])
+    equations = np.column_stack([np.ones(k), group.codes, pairs]).T
+    shares = np.linalg.lstsq(equations, told, rcond=None)[0]
+    moved = np.column_stack([np.zeros(len(about)), about - own.mean(axis=0)])
+    first = np.column_stack([np.ones(k), group.codes])
+    kept = np.maximum(shares + moved @ np.linalg.pinv(first), _FEWEST_OF_LEVEL)
     return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
 
