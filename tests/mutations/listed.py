@@ -1667,8 +1667,8 @@ _ALONE = (
     _alone(
         "an effect of which noise is all that is seen has any size",
         "dpstats/models/glm/rounds.py",
-        "        if not self.few.any():\n",
-        "        if True:\n",
+        "np.maximum(variance - 1, 0.0) / _USUAL_EFFECT**2",
+        "0.0 * variance",
         f"{_RARE}::test_a_level_that_noise_hides_has_an_effect_of_a_usual_size",
     ),
     _alone(

@@ -350,34 +350,29 @@ class GlmRounds(ScoreRounds[GlmStep]):
         model: Model | None,
     ) -> GlmStep:
         """A step, and again with the penalty of where it ends: there rows may tell far less."""
-
-        def with_penalty(information: Floats) -> GlmStep:
-            penalty = self.penalty + self._prior(information, noise_sd / slope)
-            how = self.anchor, score, noise_sd, slope, self.start.reach, self.scoring, model
-            return trusted_step(curvature, penalty, *how)
-
-        step = with_penalty(curvature.used)
+        back, sd = self.coordinates.back[self.few], noise_sd / slope
+        how = self.anchor, score, noise_sd, slope, self.start.reach, self.scoring, model
+        size = self._prior(curvature.used, sd)
+        step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
         if model is not None and self.few.any():
             for _ in range(_LANDINGS):
-                step = with_penalty(self._expected_at(model, self.anchor + step.step.move))
+                there = self._expected_at(model, self.anchor + step.step.move)
+                size = np.maximum(size, self._prior(there, sd))
+                step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
         return step
 
     def _prior(self, information: Floats, noise_sd: float) -> Floats:
-        """A penalty on effects of which hardly more than noise is seen: those of rare levels and marks.
+        """Penalties on effects of which hardly more than noise is seen: those of levels and marks.
 
         A log odds ratio is N(0, 2.5^2) before rows are seen (Gelman et al. 2008). Beside noise of
         variance v and information a, the mean of what it is then that of a penalty a v/2.5^2; up to a
         standard deviation of 1 there is none. Without it such an effect walks off to where its rows
         have no information, and from there on it is noise, which others follow.
         """
-        if not self.few.any():
-            return np.zeros_like(self.penalty)
-        back = self.coordinates.back[self.few]
-        inverse = with_inverse(information)[1]
+        back, inverse = self.coordinates.back[self.few], with_inverse(information)[1]
         variance = (noise_sd * np.linalg.norm(back @ inverse, axis=1)) ** 2
         told = 1 / np.einsum("ij,jk,ik->i", back, inverse, back)
-        size = told * np.maximum(variance - 1, 0.0) / _USUAL_EFFECT**2
-        return np.asarray((back.T * size) @ back)
+        return np.asarray(told * np.maximum(variance - 1, 0.0) / _USUAL_EFFECT**2)
 
     def _model(self) -> Model | None:
         """What typical rows say of zeros and ones, where nothing else is known of rows.
