@@ -24,6 +24,8 @@ class Terms:
     ['educ', 'educ:age', 'age']
     >>> terms.label("educ:age"), terms.label("educ[T.high]")
     ('Education x age', 'Education: high')
+    >>> terms.label("educ::2:age"), terms.label("log(educ)")
+    ('Education: 2 x age', 'log(Education)')
     """
 
     labels: Mapping[str, str]
@@ -60,17 +62,28 @@ class Terms:
         """The name to print: that of the whole term, or of its parts."""
         if not self.labels or term in self.labels:
             return self.labels.get(term, term)
-        parts = term.split(":")
+        parts = re.split(r"(?<!:):(?!:)", term)
         named = [self._part(part) for part in parts]
         return term if named == parts else " x ".join(named)
 
     def _part(self, part: str) -> str:
         if part in self.labels:
             return self.labels[part]
-        level = re.fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
-        if level is None or level[1] not in self.labels:
-            return part
-        return f"{self.labels[level[1]]}: {level[2]}"
+        level = re.fullmatch(r"(.+?)(?:\[(?:T\.)?(.+)\]|::(.+))", part)
+        if level is None:
+            return self._within(part)
+        column, value = level[1], level[2] or level[3]
+        inner = re.fullmatch(r"(?:C|factor)\((\w+)\b.*\)", column)
+        name = self.labels.get(column) or self.labels.get(inner[1] if inner else column)
+        if name is not None:
+            return f"{name}: {value}"
+        return self._within(column) + part[len(column) :]
+
+    def _within(self, text: str) -> str:
+        """With the names of columns that a call reads."""
+        return re.sub(
+            r"\b[A-Za-z_]\w*\b(?![(=])", lambda name: self.labels.get(name[0], name[0]), text
+        )
 
 
 def _any(patterns: Sequence[re.Pattern[str]], term: str) -> bool:

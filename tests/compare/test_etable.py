@@ -18,6 +18,7 @@ import statsmodels.formula.api as smf
 
 import dpstats
 from dpstats import anova, dp_glm, dp_lm, dp_mean, eptr_lm, etable, public_moments
+from dpstats.compare.terms import Terms
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, NotReleasedError
 
@@ -469,3 +470,19 @@ def test_errors_are_named_and_can_be_exchanged_for_those_of_constant_variance() 
         plain.update(vcov="hetero")
     with pytest.raises(ArgumentError, match="vcov must be"):
         one.update(vcov="HC3")
+
+
+@pytest.mark.parametrize(
+    ("term", "label"),
+    [
+        ("year::2018:treat", "Year: 2018 x Treated"),
+        ("factor(year)[T.2019]", "Year: 2019"),
+        ("C(year, contr.sum)[2018]", "Year: 2018"),
+        ("poly(exper, 2)[1]:treat", "poly(Experience, 2)[1] x Treated"),
+        ("bs(exper, df=4)[2]", "bs(Experience, df=4)[2]"),
+        ("Intercept", "Intercept"),
+    ],
+)
+def test_labels_name_columns_wherever_a_term_reads_them(term: str, label: str) -> None:
+    names = {"year": "Year", "treat": "Treated", "exper": "Experience", "df": "no column"}
+    assert Terms.of(names, None, None, None).label(term) == label
