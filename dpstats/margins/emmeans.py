@@ -360,6 +360,9 @@ def marginal_means(
     grid = reference_grid(design, names, at or {}, column_means(design, moments[0]))
     half = coefficients.halves(level, grid.rows)
     eta, error = grid.rows @ coefficients.coef + grid.offset, coefficients.error_of(grid.rows)
+    own = scale
+    if type == "response" and _logarithm_of(design, scale):
+        scale = ResponseScale(np.exp, "log")
     mean = scale.mean if type == "response" else np.asarray
     frame = pd.DataFrame(grid.levels, columns=names).assign(
         emmean=mean(eta),
@@ -367,8 +370,14 @@ def marginal_means(
         conf_low=mean(eta - half),
         conf_high=mean(eta + half),
     )
-    remark = _remark(design, grid.at, at or {}, moments[1], scale, type)
+    remark = _remark(design, grid.at, at or {}, moments[1], own, type)
     return MarginalMeans(frame, grid, coefficients, level, scale, type, remark)
+
+
+def _logarithm_of(design: Design, scale: ResponseScale) -> str | None:
+    """The column whose logarithm the response of a linear model is; None where it is none."""
+    found = re.fullmatch(r"(?:np\.)?log\((.+)\)", design.response or "")
+    return found[1] if found is not None and scale.link == "identity" else None
 
 
 def _remark(
@@ -387,6 +396,11 @@ def _remark(
         of = "" if len(found) == len(held) else " of " + ", ".join(found)
         text += f" (mean{'s' * (len(found) > 1)}{of}: {whose})"
     if scale.link == "identity":
+        logarithm = _logarithm_of(design, scale)
+        if logarithm and type == "response":
+            return (
+                f"{text}. Geometric means of {logarithm}, exponentials of those of its logarithm."
+            )
         plain = design.response is None or design.response in design.columns
         return text + ("." if plain else f". Means of {design.response}.")
     if type == "link":

@@ -74,6 +74,21 @@ def test_means_on_the_scale_of_the_response() -> None:
     assert "Adjusted for 3 means: tukey" in str(found)
 
 
+def test_means_of_a_logarithm_are_geometric_means_on_the_scale_of_the_response() -> None:
+    """As those of R, whose contrasts are ratios then."""
+    fit = dp_lm("log(breaks) ~ wool + tension", WARP, WARP, **_NOISELESS)
+    logs, found = fit.emmeans("tension"), fit.emmeans("tension", type="response")
+    assert found.frame.emmean.to_numpy() == pytest.approx(np.exp(logs.frame.emmean))
+    assert found.frame.std_error[0] == pytest.approx(
+        logs.frame.std_error[0] * found.frame.emmean[0], rel=1e-5
+    )
+    assert "Geometric means of breaks" in str(found)
+    pairs, ratios = logs.contrasts().frame, found.contrasts().frame
+    assert ratios.contrast[0] == "L / M"
+    assert ratios.ratio.to_numpy() == pytest.approx(np.exp(pairs.estimate))
+    assert ratios.p_value.to_numpy() == pytest.approx(pairs.p_value)
+
+
 def test_numbers_stand_at_their_means_or_where_they_are_put() -> None:
     table = WARP.assign(x=np.arange(54.0) ** 2 / 100, z=np.tile([1.0, 2.0, 5.0], 18))
     fit = dp_lm("breaks ~ wool + x + poly(z, 2)", table, table, **_NOISELESS)
