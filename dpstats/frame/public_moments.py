@@ -215,9 +215,20 @@ class PublicMoments:
         """``gram``, with more rows like those of which there are one to three.
 
         They may be several times as frequent among private rows, as those of the first level of a
-        factor: whitened by so few they would be far longer than all others, and be cut.
+        factor: whitened by so few they would be far longer than all others, and be cut. Where responses
+        are zeros and ones it is known how long their scores are, and cuts are chosen for that.
         """
-        return self.gram if self.added is None else self.gram + self.added
+        if self.added is None or self.zeros_and_ones:
+            return self.gram
+        return self.gram + self.added
+
+    @property
+    def zeros_and_ones(self) -> bool:
+        """Whether responses are zeros and ones, as far as a constant tells."""
+        constant = self.design.constant
+        if constant is None or self.cross is None or not self.yy:
+            return False
+        return bool(abs(self.yy - self.cross[constant]) < 1e-9 * self.yy)
 
     def _dependent(self, rms: Array) -> Array:
         """Directions in which the sample has no extent, of columns divided by their size."""

@@ -138,10 +138,7 @@ def lengths_by_public(
 
 def _marks(moments: PublicMoments) -> Floats | None:
     """Shares of ones, where responses are zeros and ones too."""
-    constant, square = moments.design.constant, moments.yy
-    if constant is None or moments.cross is None or not square:
-        return None
-    if abs(square - moments.cross[constant]) >= 1e-9 * square:
+    if not moments.zeros_and_ones:
         return None
     return np.array([*moments.shares_of_ones().values()])
 
