@@ -360,7 +360,7 @@ def marginal_means(
     grid = reference_grid(design, names, at or {}, column_means(design, moments[0]))
     half = coefficients.halves(level, grid.rows)
     eta, error = grid.rows @ coefficients.coef + grid.offset, coefficients.error_of(grid.rows)
-    own = scale
+    remark = _remark(design, grid.at, at or {}, moments[1], scale, type)
     if type == "response" and _logarithm_of(design, scale):
         scale = ResponseScale(np.exp, "log")
     mean = scale.mean if type == "response" else np.asarray
@@ -370,7 +370,6 @@ def marginal_means(
         conf_low=mean(eta - half),
         conf_high=mean(eta + half),
     )
-    remark = _remark(design, grid.at, at or {}, moments[1], own, type)
     return MarginalMeans(frame, grid, coefficients, level, scale, type, remark)
 
 

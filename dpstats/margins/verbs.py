@@ -155,10 +155,8 @@ class MarginalModel(Model):
         require_known(what, release, known)
         if data is not None or release:
             return self._averages(what, newdata, data, variables, by, level, release)
-        rows, names = (
-            new_rows(newdata, what),
-            variables_of(self.design, variables, self._absorbed()),
-        )
+        rows = new_rows(newdata, what)
+        names = variables_of(self.design, variables, self._absorbed())
         coef = self.coefficients.coef
         made = changes(self.design, coef, self._scale().mean, rows, names, what == "slopes")
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]

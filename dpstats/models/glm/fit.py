@@ -296,10 +296,9 @@ class _Ended:
         if self.apart or self.unsettled:
             return without_errors(estimate)
         if not self.curvature.resolved:
-            back, few = (
-                self.rounds.coordinates.back,
-                of_few(self.task.design) | (start.rows is None),
-            )
+            # without public rows no column is in other units than these
+            few = of_few(self.task.design) | (start.rows is None)
+            back = self.rounds.coordinates.back
             estimate = without_hidden(estimate, back, self.curvature, few)
         if start.hidden is not None:
             estimate = without_columns(without_errors(estimate, start.hidden), start.nothing)

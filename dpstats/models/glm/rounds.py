@@ -77,11 +77,11 @@ class GlmRounds(ScoreRounds[GlmStep]):
 
     ``longest`` is how long rows are, where no score is longer; ``weighs``: whether rows may have any
     weight or offset; ``trials``: whether responses may be averages over as many trials as rows weigh;
-    ``bounded``: whether no score is much longer than its row; ``few``: the effects of
-    levels and marks. At the anchor, ``expected`` are the scores
-    of typical rows under the model, ``unseen`` is the noise of counts of scores, ``stray`` how many of
-    these are longer than rows are known to be, and ``beyond`` what they may have beyond the last cut.
-    Steps from ``turned_at`` on are in the coordinates of the last.
+    ``bounded``: whether no score is much longer than its row; ``few``: the effects of levels and marks.
+    At the anchor, ``expected`` are the scores of typical rows under the model, ``unseen`` is the noise
+    of counts of scores, ``stray`` how many of these are longer than rows are known to be, and ``beyond``
+    what they may have beyond the last cut. Steps from ``turned_at`` on are in the coordinates of the
+    last.
     """
 
     family: Family
