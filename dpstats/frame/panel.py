@@ -12,10 +12,11 @@ import numpy as np
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.by_person import PersonsBlock, public_persons
 from dpstats.frame.design import Design
+from dpstats.frame.few_rows import rows_like_few
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
-from dpstats.frame.public_moments import PublicMoments, public_moments, rows_like_few
+from dpstats.frame.public_moments import PublicMoments, public_moments
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Array
 

@@ -16,6 +16,7 @@ import pandas as pd
 from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown, spelled
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
+from dpstats.frame.few_rows import few_differ, require_few_more, rows_like_few
 from dpstats.frame.formula.aliases import far_powers, refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
@@ -29,11 +30,6 @@ from dpstats.frame.table import Array, slices
 _RANK_TOLERANCE = 1e-10
 # rows for each column from which a dependence is no accident
 _MANY = 10
-_SHORT, _NORMAL_QUANTILE = 4.0, 1.645
-"""Times as long as the residuals of most rows, from where a few make the mean square; and the 90 %
-quantile of normal ones."""
-_FEW_ROWS = 4
-"""Rows that there are of each kind at least, for whitening; and times the mean, a high leverage."""
 _INVOLVED = 1e-4
 """Weight of a column in a dependence, from which it is part of it."""
 # of a second moment: what is computed from it is still finite
@@ -465,41 +461,8 @@ def public_moments(
         return found
     usable = slice(None) if block.usable is None else block.usable
     weight = np.ones(len(y)) if block.weight is None else block.weight
-    return replace(found, few_differ=_few_differ(found, block.x[usable], y[usable], weight[usable]))
-
-
-def _few_differ(moments: PublicMoments, x: Array, y: Array, weight: Array) -> bool:
-    """Whether most residuals are far shorter than their root mean square."""
-    assert moments.cross is not None
-    used = np.flatnonzero(np.diag(moments.gram) > 0)
-    back = _straightened(moments.gram, used)
-    residual = np.abs(np.sqrt(weight) * (y - x[:, used] @ back @ (back.T @ moments.cross[used])))
-    usual = float(np.quantile(residual, 0.9)) / _NORMAL_QUANTILE
-    return bool((residual**2).mean() > (_SHORT * usual) ** 2)
-
-
-def rows_like_few(gram: Array, wx: Array, x: Array, m: int, columns: Sequence[int]) -> Array | None:
-    """Second moments of more rows like those of which there are one to three; None where none are.
-
-    Such rows are most of what there is in some direction of the ``columns``: of k alike each has the
-    leverage 1/k there. There are four in all, once 4/k - 1 have come to each.
-    """
-    used = np.asarray(columns, dtype=np.intp)
-    back = _straightened(gram, used)
-    leverage = ((wx[:, used] @ back) * (x[:, used] @ back)).sum(axis=1) / m
-    more = np.where(leverage * m > _FEW_ROWS * len(used), _FEW_ROWS * leverage - 1, 0.0)
-    if not (more > 0).any():
-        return None
-    added = (wx * np.maximum(more, 0.0)[:, None]).T @ x / m
-    return np.asarray((added + added.T) / 2)
-
-
-def _straightened(gram: Array, used: npt.NDArray[np.intp]) -> Array:
-    """B with B'SB = I for the second moments S of some columns, in the directions that they have."""
-    size, inner = np.sqrt(gram[used, used]), gram[np.ix_(used, used)]
-    values, vectors = np.linalg.eigh(inner / np.outer(size, size))
-    seen = values > _RANK_TOLERANCE * values[-1]
-    return np.asarray(vectors[:, seen] / np.sqrt(values[seen]) / size[:, None])
+    of_rows = block.x[usable], y[usable], weight[usable]
+    return replace(found, few_differ=few_differ(gram, cross / m, *of_rows))
 
 
 def _computable(values: Array) -> bool:
@@ -540,23 +503,11 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     _check_moments(matrix, vector, yy)
     added = None if saved.get("added") is None else _shaped(saved["added"], (d, d))
     if added is not None:
-        _require_few_more(matrix, added)
+        require_few_more(matrix, added)
     ridged, few = saved.get("ridged") is True, saved.get("few_differ")
     if few is not None and type(few) is not bool:
         raise ValueError
     return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added, few)
-
-
-def _require_few_more(gram: Array, added: Array) -> None:
-    """Raise where these are no more rows like some of those behind ``gram``, as few as they are."""
-    size = np.sqrt(np.diag(gram))
-    size = np.outer(*2 * [np.where(size > 0, size, 1.0)])
-    most = (_FEW_ROWS - 1) * gram
-    if not np.isfinite(added).all() or not np.allclose(added, added.T, rtol=1e-8, atol=0):
-        raise ValueError
-    for part in (added, most - added):
-        if float(np.linalg.eigvalsh(part / size)[0]) < -1e-12:
-            raise ValueError
 
 
 def _shaped(values: Any, shape: tuple[int, ...]) -> Array:

@@ -379,15 +379,15 @@ def without_hidden(
     it is in other units than public rows may matter to all coefficients: then none has an error.
     """
     directions = hidden_directions(curvature)
-    known = directions.size and bool((shares_of(back, directions, few) > 0.5).all())
+    known = directions.size and bool(lie_in(back, directions, few).all())
     return without_errors(estimate, leaning(back, curvature) if known else None)
 
 
-def shares_of(back: Floats, directions: Floats, columns: NDArray[np.bool_]) -> Floats:
-    """How much of each direction of whitened rows lies in some columns, measured by their sizes."""
+def lie_in(back: Floats, directions: Floats, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether more than half of each direction of whitened rows is in some columns, by their sizes."""
     size = np.linalg.norm(np.linalg.inv(back), axis=0)
     square = (size[:, None] * (back @ directions)) ** 2
-    return np.asarray(square[columns].sum(axis=0) / square.sum(axis=0))
+    return np.asarray(square[columns].sum(axis=0) / square.sum(axis=0) > 0.5)
 
 
 def where_given(values: Floats, estimate: Estimate) -> Floats:

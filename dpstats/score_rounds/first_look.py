@@ -30,15 +30,13 @@ from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.matrices import Curvature
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.estimate import shares_of
+from dpstats.score_rounds.estimate import lie_in
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.whitening import Whitened, whiten
 
 _TELLING, _SAME = 8, 1e-10
 """Public rows that tell a scale, and the relative variance from which a column differs in them."""
-_MOSTLY = 0.5
-"""Share of a direction in columns of levels and marks, from which it is one of these."""
 _AMPLE = 2.5
 """Times `least_budget`, from which a fit without public rows is about as good as one with others."""
 _PLENTY = 4.0
@@ -94,34 +92,26 @@ def suffices(n: float, mu: float, d: int) -> bool:
     return n * mu >= least_budget(d)
 
 
-def of_levels(design: Design) -> NDArray[np.bool_]:
-    """Which columns are those of rows of one level: comparisons of levels, and what these multiply."""
-    return _with_any(design, _coded(design))
-
-
 def of_few(design: Design) -> NDArray[np.bool_]:
-    """The same, and columns of marks, numbers known to be zero or one, and what these multiply."""
-    return _with_any(design, _coded(design) | _marks(design))
+    """Which columns are those of few rows: of levels, of marks, and of what these multiply.
+
+    A mark is a number that is known to be zero or one.
+    """
+    few = _levels_and_marks(design)
+    found = [any(text in few for text, *_ in c.parts) for c in design.program]
+    return np.array(found, dtype=np.bool_)
 
 
 def effects_of_few(design: Design) -> NDArray[np.bool_]:
     """Which of these multiply nothing else: their coefficients do not depend on the unit of a column."""
-    few = _coded(design) | _marks(design)
-    kept = [bool(c.parts) and all(text in few for text, *_ in c.parts) for c in design.program]
-    return np.array(kept, dtype=np.bool_)
-
-
-def _with_any(design: Design, names: set[str]) -> NDArray[np.bool_]:
-    found = [any(text in names for text, *_ in c.parts) for c in design.program]
+    few = _levels_and_marks(design)
+    found = [bool(c.parts) and all(text in few for text, *_ in c.parts) for c in design.program]
     return np.array(found, dtype=np.bool_)
 
 
-def _coded(design: Design) -> set[str]:
-    return {text for text, factor in design.factors.items() if factor.fields.coding is not None}
-
-
-def _marks(design: Design) -> set[str]:
-    return {name for name, spec in design.columns.items() if spec.mark}
+def _levels_and_marks(design: Design) -> set[str]:
+    coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
+    return coded | {name for name, spec in design.columns.items() if spec.mark}
 
 
 def elsewhere(
@@ -141,7 +131,7 @@ def elsewhere(
     whitens the rows.
     """
     narrowest = curvature.narrowest[:, None]
-    levels = bool(shares_of(back, narrowest, of_few(design))[0] > _MOSTLY)
+    levels = bool(lie_in(back, narrowest, of_few(design))[0])
     scarce = n * mu < _AMPLE * least_budget(len(design.terms))
     return curvature.narrow(m, surely=levels or few or scarce)
 

@@ -1681,7 +1681,7 @@ _ALONE = (
     _alone(
         "levels anywhere make a narrow direction one of these",
         "dpstats/score_rounds/first_look.py",
-        "levels = bool(shares_of(back, narrowest, of_few(design))[0] > _MOSTLY)",
+        "levels = bool(lie_in(back, narrowest, of_few(design))[0])",
         "levels = bool(of_few(design).any())",
         "tests/models/linear/test_dp_lm.py::"
         "test_a_level_beside_it_does_not_hide_that_a_public_column_is_another",
