@@ -27,6 +27,8 @@ _NOTHING = 1e-4
 """Share of a standard error that is as good as nothing."""
 _BODY = 2.0  # multiples below which counts say nothing of tails
 _LENGTHS = 40
+_END = 9.0
+"""Standard deviations beyond which a normal law has nothing that counts: 1e-20 of it."""
 _HARDLY = 0.99
 """Probability with which a cut takes off no more than what errors allow for."""
 PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
@@ -124,17 +126,22 @@ class Seen:
     n: int
     rows: Tail | None = None
 
+    def expected(self, length: float) -> float:
+        """Mean length of what a cut at this length takes off the scores."""
+        return float(np.interp(length, self.tail.lengths, self.tail.excess()))
+
     def lost(self, cut: Cut) -> tuple[float, float]:
-        """Mean length of what a cut takes off the scores, and what it hardly exceeds."""
-        excess = float(np.interp(cut.length, self.tail.lengths, self.tail.excess()))
+        """Mean length of what a cut takes off, as if rows were not cut, and what it hardly exceeds."""
+        excess = self.expected(cut.length)
         return excess / cut.slope, max(excess, self.most(cut.length, _HARDLY)) / cut.slope
 
     def most(self, length: float, level: float) -> float:
         """What a cut at this length takes off and does not exceed, with this probability."""
         by_laws = most_excess(self.tail, self.n, length, power=1, level=level)
-        expected = float(np.interp(length, self.tail.lengths, self.tail.excess()))
         counted = counted_excess(self.histogram, self.tail, self.n, length)
-        known = min(by_laws, max(counted, expected))  # what noise makes of counts may be below zero
+        known = min(
+            by_laws, max(counted, self.expected(length))
+        )  # what noise makes of counts may be below zero
         if self.rows is None:
             return known
         return min(known, float(np.interp(length, self.rows.lengths, self.rows.excess())))
@@ -214,9 +221,12 @@ def loss_of_long_rows(
     size = residual * np.sqrt(lengths[1:] * lengths[:-1])
 
     def lost(length: Floats) -> Floats:
-        c = length[:, None] / size
+        near = int(np.searchsorted(length, _END * size.max(initial=0.0)))
+        c = length[:near, None] / size
         beyond = np.exp(-(c**2) / 2) / math.sqrt(2 * math.pi) - c * special.ndtr(-c)
-        return np.asarray(2 * some * beyond @ (share * size))
+        taken = np.zeros_like(length)
+        taken[:near] = 2 * some * beyond @ (share * size)
+        return taken
 
     return lost
 

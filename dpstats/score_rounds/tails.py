@@ -170,17 +170,50 @@ def counted_excess(histogram: LogHistogram, tail: Tail, n: int, length: float) -
 def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, Floats, Floats]:
     """Mean excess over n rows of a power beyond a length, by law of the body and by that of outliers.
 
-    And the weights of these laws: those of the body that have next to none are left out.
+    And the weights of these laws: those of the body that have next to none are left out. A body ends
+    where one of the rows is longer, outliers at `_FARTHEST`.
     """
     most = tail.weight.max(axis=1)
     possible = most > _NOTHING * most.max()
-    at = length / tail.quantile
-    grid = np.geomspace(at, max(_FARTHEST, at), 100)
-    body, outliers = _laws_of(tail.rows, power).longer(grid, tail.rows, possible)
-    half = np.diff(grid) / 2
-    trapezoids = (np.append(half, 0.0) + np.append(0.0, half)) / n
-    times = power * grid ** (power - 1) * trapezoids * tail.quantile**power
-    return np.where(body >= 1, body, 0.0) @ times, outliers @ times, tail.weight[possible]
+    at, laws = length / tail.quantile, _laws_of(tail.rows, power)
+    slopes, bends = laws.slopes[possible], laws.bends[possible]
+    fallen = math.log(max(_TENTH * tail.rows, 1.0))  # a x + b x^2 at the end
+    end = 2 * fallen / (slopes + np.sqrt(np.maximum(slopes**2 + 4 * bends * fallen, 0.0)))
+    beyond = _grid_excess(power)[possible]
+    body = _at_each(beyond, np.full(len(end), at)) - _at_each(beyond, np.exp(end))
+    scale = tail.quantile**power / n
+    outliers = _excess_of_outliers(at, laws, power)
+    return (
+        _TENTH * tail.rows * scale * np.maximum(body, 0.0),
+        scale * outliers,
+        tail.weight[possible],
+    )
+
+
+@cache
+def _grid_excess(power: int) -> Floats:
+    """Integrals of power x^(power - 1) times every law of the body, from lengths of `_GRID` on."""
+    law = np.where(_GRID <= _FARTHEST, _grid_law(), 0.0)
+    return mean_excess(_GRID, law, power)
+
+
+def _at_each(values: Floats, x: Floats) -> Floats:
+    """Every row of values on `_GRID` at its own x."""
+    k = np.clip(np.searchsorted(_GRID, x) - 1, 0, len(_GRID) - 2)
+    part = np.clip((x - _GRID[k]) / (_GRID[k + 1] - _GRID[k]), 0.0, 1.0)
+    each = np.arange(len(values))
+    return np.asarray((1 - part) * values[each, k] + part * values[each, k + 1])
+
+
+def _excess_of_outliers(at: float, laws: _Laws, power: int) -> Floats:
+    """Integrals of power x^(power - 1) times `_apart`, from a length on."""
+    low, high, fall = min(max(at, _APART), _FARTHEST), _FARTHEST, laws.powers
+    end = (high / _APART) ** -fall
+    near = max(_APART**power - at**power, 0.0)
+    falling = (
+        power * _APART**fall / (power - fall) * (high ** (power - fall) - low ** (power - fall))
+    )
+    return np.asarray(laws.rows * (near + (falling - end * (high**power - low**power)) / (1 - end)))
 
 
 def _quantile(values: Floats, weight: Floats, level: float) -> float:
@@ -386,7 +419,7 @@ def _laws_of(rows: int, power: int) -> _Laws:
     some = np.minimum(1.0, _MANY / few)
     some *= np.where(few > _MANY, np.clip(most / few - 1, 1e-9, 1.0), 1.0)
     log_outliers = np.log(np.append(_NONE, (1 - _NONE) * some / some.sum()))
-    number, powers = np.append(0.0, few), np.append(1.0, fall)
+    number, powers = np.append(0.0, few), np.append(0.5, fall)  # none have any power
     return _Laws(*_slopes_and_bends(), number, powers, _log_body(), log_outliers)
 
 
@@ -420,33 +453,37 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
         return weight / weight.sum(), counts
     edges = beyond.edges[: len(counts) + 1] / quantile90
     body, outliers = (
-        np.maximum(-np.diff(longer, axis=1), 0.0) for longer in laws.longer(edges, rows)
+        np.maximum(-np.diff(longer.T, axis=0), 0.0) for longer in laws.longer(edges, rows)
     )
-    known, near = noise_sd**2 + 1e-12, int(np.sum(edges[1:] <= _APART))
+    known, near = noise_sd[:, None] ** 2 + 1e-12, int(np.sum(edges[1:] <= _APART))
     misfit = known + (_MISFIT * body) ** 2
-    alone = _Parts.of(counts, body, body + misfit)
+    alone = _Parts.of(counts[:, None], body, body + misfit)
     some = _possible(log_weight, alone, near)
     # outliers change what is expected of the bins beyond `_APART` only
-    least, more = body[some, None, near:], outliers[:, near:]
-    farther = _Parts.with_more(counts[near:], least, least + misfit[some, None, near:], more)
-    likely = log_weight[some] + alone.log_density[some, None, :near].sum(axis=-1)
-    likely += farther.log_density.sum(axis=-1)
+    least, more = body[near:, some], outliers[near:]
+    farther = _Parts.with_more(counts[near:, None], least, least + misfit[near:, some], more)
+    likely = log_weight[some] + alone.log_density[:near, some].sum(axis=0)[:, None]
+    likely += farther.log_density.sum(axis=0).T
     weight = np.zeros_like(log_weight)
     weight[some] = np.exp(likely - likely.max())
     weight /= weight.sum()
     # the counts, less the share of their distance that is noise; or as they are, whatever laws say
+    left = weight[some]
     parts = [
-        weight[some].sum(axis=1) @ alone.share[some, :near],
-        np.einsum("bo,bok->k", weight[some], farther.share),
+        alone.share[:near, some] @ left.sum(axis=1),
+        farther.share.reshape(len(farther.share), left.size) @ left.T.ravel(),
     ]
-    actual = np.maximum(counts - known * np.concatenate(parts), 0.0)
+    actual = np.maximum(counts - known[:, 0] * np.concatenate(parts), 0.0)
     actual = np.where(sure, np.maximum(actual, counts), actual)
     return weight, np.where(noise_sd < WHOLE, np.rint(actual), actual)
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Of each count: distance to what is expected over its variance, log density, and that at most."""
+    """Of each count: distance to what is expected over its variance, log density, and that at most.
+
+    Arrays (counts, laws of the body), or (counts, laws of outliers, laws of the body).
+    """
 
     share: Floats
     log_density: Floats
@@ -468,15 +505,14 @@ class _Parts:
         short = counts - least
         lacking = np.minimum(short, 0.0)
         of_least = lacking / variance
-        # in place: no arrays of a fit of few rows are larger
-        wide = variance + more
-        wide += more**2
-        square = short - more
+        # in place, laws innermost: no arrays of a fit of few rows are larger
+        wide = variance[:, None] + (more + more**2)[:, :, None]
+        square = short[:, None] - more[:, :, None]
         share = square / wide
         square *= share
-        excused = lacking * of_least > square
-        np.copyto(share, of_least, where=excused)
-        np.copyto(square, lacking * of_least, where=excused)
+        excused = (lacking * of_least)[:, None] > square
+        np.copyto(share, of_least[:, None], where=excused)
+        np.copyto(square, (lacking * of_least)[:, None], where=excused)
         highest = np.log(wide, out=wide)
         highest *= -0.5
         square *= 0.5
@@ -490,7 +526,7 @@ def _possible(log_weight: Floats, alone: _Parts, near: int) -> NDArray[np.bool_]
     variance, and may make the law agree with the counts: what is even then 1e-16 times as probable as
     the best law without outliers is left out.
     """
-    best = (log_weight[:, 0] + alone.log_density.sum(axis=1)).max()
-    most = log_weight.max(axis=1) + alone.log_density[:, :near].sum(axis=1)
-    most += alone.highest[:, near:].sum(axis=1)
+    best = (log_weight[:, 0] + alone.log_density.sum(axis=0)).max()
+    most = log_weight.max(axis=1) + alone.log_density[:near].sum(axis=0)
+    most += alone.highest[near:].sum(axis=0)
     return np.asarray(most > best + math.log(1e-16))

@@ -1787,8 +1787,8 @@ _ALONE = (
     _alone(
         "many outliers excuse a body that foresees more than is counted",
         "dpstats/score_rounds/tails.py",
-        "        excused = lacking * of_least > square\n",
-        "        excused = lacking * of_least > np.inf\n",
+        "        excused = (lacking * of_least)[:, None] > square\n",
+        "        excused = (lacking * of_least)[:, None] > np.inf\n",
         "tests/score_rounds/test_tails.py::"
         "test_many_outliers_excuse_no_body_that_foresees_more_than_is_counted",
     ),

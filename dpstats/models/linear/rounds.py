@@ -428,7 +428,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if plan.lean is not None:
             score = np.linalg.solve(plan.lean.turn, score)
             noise_sd *= plan.lean.stretch
-        lost = self.scores[-1].lost(plan.cut)[0]
+        lost = self.scores[-1].expected(plan.cut.length) / plan.cut.slope
         look = Look(self.anchor, score, noise_sd, lost, self.session.leverage is None)
         if self.looks and self.looks[-1].all_alike == look.all_alike:
             found = unforeseen(self.looks[-1], look, self.curvature.used, self.unforeseen)
