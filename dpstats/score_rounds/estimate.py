@@ -468,25 +468,49 @@ def filled_share(empty_share: float, noise_sd: float) -> float:
     return 1.0 if empty_share < 3 * noise_sd else max(1.0 - empty_share, 0.01)
 
 
-def r_squared(
-    estimate: Estimate, intercept: int | None, dispersion: float | None = None
-) -> tuple[float, float] | None:
-    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero.
-
-    At another residual variance than that of the estimate, where a ``dispersion`` is given.
-    """
-    dispersion = estimate.dispersion if dispersion is None else dispersion
-    if dispersion is None:
+def r_squared(estimate: Estimate, intercept: int | None) -> tuple[float, float] | None:
+    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero."""
+    if estimate.dispersion is None:
         return None
-    d = len(estimate.coef)
-    moments = estimate.moments
-    explained = float(estimate.coef @ moments @ estimate.coef)
-    if intercept is not None:
-        size = moments[intercept, intercept]
-        explained -= float(moments[intercept] @ estimate.coef) ** 2 / size
-    explained = max(explained, 0.0)
-    rest = dispersion * max(estimate.n - d, 1) / estimate.n
-    plain = explained / (explained + rest) if explained + rest > 0 else 0.0
+    plain = _share_explained(estimate, _explained(estimate, intercept)[0], estimate.dispersion)
     lost = 0 if intercept is None else 1
-    adjusted = 1 - (1 - plain) * (estimate.n - lost) / max(estimate.n - d, 1)
-    return plain, adjusted
+    freedom = max(estimate.n - len(estimate.coef), 1)
+    return plain, 1 - (1 - plain) * (estimate.n - lost) / freedom
+
+
+def r_squared_range(estimate: Estimate, intercept: int | None) -> tuple[float, float] | None:
+    """Where R^2 lies: two standard deviations of the noise of what is explained, what noise adds to it
+    in the mean, and the range of the residual variance. None where noise of coefficients is not known.
+    """
+    limits, noise = estimate.dispersion_range, estimate.privacy
+    if limits is None or np.isnan(noise).any():
+        return None
+    explained, inner, c = _explained(estimate, intercept)
+    by_noise = inner @ noise
+    variance = 4 * float(c @ by_noise @ inner @ c) + 2 * float(np.sum(by_noise * by_noise.T))
+    of_moments = estimate.moments_sd * float(np.sum((estimate.root @ c) ** 2))
+    unsure = 2 * math.hypot(math.sqrt(max(variance, 0.0)), of_moments)
+    low, high = max(explained - unsure - float(np.trace(by_noise)), 0.0), explained + unsure
+    return _share_explained(estimate, low, limits[1]), _share_explained(estimate, high, limits[0])
+
+
+def _share_explained(estimate: Estimate, explained: float, variance: float) -> float:
+    rest = variance * max(estimate.n - len(estimate.coef), 1) / estimate.n
+    return explained / (explained + rest) if explained + rest > 0 else 0.0
+
+
+def _explained(estimate: Estimate, intercept: int | None) -> tuple[float, Floats, Floats]:
+    """Variance that is explained, c'Mc, with M about means; and M, and c.
+
+    Of the coefficients c the constant, if there is one, is such that the mean is zero: then the noise of
+    moments, root'E root, adds c'root'E root c to first order, means and all, of the standard deviation
+    sd |root c|^2. Noise of covariance P adds trace(MP) in the mean, with a variance of 4 c'MPMc + 2
+    trace(MPMP).
+    """
+    moments, c = estimate.moments, estimate.coef.copy()
+    if intercept is None:
+        return max(float(c @ moments @ c), 0.0), moments, c
+    means = moments[intercept] / moments[intercept, intercept]
+    c[intercept] -= float(means @ c)
+    about = moments - np.outer(means, moments[intercept])
+    return max(float(c @ moments @ c), 0.0), about, c

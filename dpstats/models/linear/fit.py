@@ -92,9 +92,10 @@ LOST = (
 )
 LOST_FROM_PUBLIC = (
     "The fit did not converge: its last step was longer than noise and sampling explain, as where "
-    "private columns are in other units than public ones. The estimates may be far off, and no "
-    "standard errors are given. Check the units, and codes for missing values such as -999; else "
-    "use a public sample that is more like the private rows, or none.",
+    "private columns are in other units than public ones, or hardly any public row differs in one. The "
+    "estimates may be far off, and no standard errors are given. Check the units, codes for missing "
+    "values such as -999, and how many public rows have each level; else use a public sample that is "
+    "larger or more like the private rows, or none.",
 )
 WIDENING = 0.2
 """Share of what is cut that standard errors count."""

@@ -27,6 +27,11 @@ EPTR_METHODS = {
 _SHOWN = METHODS | EPTR_METHODS | {"alone": "score rounds, from private rows alone"}
 
 
+Interval = tuple[float, float]
+Ranges = tuple[Interval, Interval | None]
+"""Of sigma and of R-squared, which is not known where noise hides a coefficient."""
+
+
 @dataclass(frozen=True)
 class LinearPage(ModelPage):
     """What the pages of a linear model show beyond those of every model.
@@ -39,7 +44,7 @@ class LinearPage(ModelPage):
     sigma: float | None
     sigma_source: str
     r_squared: tuple[float, float] | None
-    ranges: tuple[tuple[float, float], tuple[float, float]] | None = None
+    ranges: Ranges | None = None
     answer: str = ""
     wald: WaldTest | None = None
     offset: bool = False
@@ -73,8 +78,9 @@ def _fit_lines(page: LinearPage) -> list[str]:
         if page.offset:
             lines.append("R-squared is that of the response less the offset")
     if page.ranges is not None:
-        (low, high), (least, most) = page.ranges
-        sigma = f"{format_scalar(low, 3)} to {format_scalar(high, 3)}"
-        explained = f"{format_c(least, 3)} to {format_c(most, 3)}"
-        lines.append(f"Allowing for noise and cuts: sigma {sigma}, R-squared {explained}")
+        (low, high), explained = page.ranges
+        line = f"Allowing for noise and cuts: sigma {format_scalar(low, 3)} to {format_scalar(high, 3)}"
+        if explained is not None:
+            line += f", R-squared {format_c(explained[0], 3)} to {format_c(explained[1], 3)}"
+        lines.append(line)
     return lines + wald_lines(page.wald)

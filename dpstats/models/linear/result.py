@@ -13,14 +13,14 @@ from dpstats.arguments import one_of, shown, spelled
 from dpstats.errors import ArgumentError
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
-from dpstats.models.linear.page import LinearPage, summary_page
+from dpstats.models.linear.page import LinearPage, Ranges, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_c
 from dpstats.report.frames import WholeFrame
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.bounds import noise_bounds
-from dpstats.score_rounds.estimate import r_squared
+from dpstats.score_rounds.estimate import r_squared, r_squared_range
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -88,15 +88,13 @@ class LinearModel(MarginalModel):
     def _r_squared(self) -> tuple[float, float] | None:
         return r_squared(self.estimate, self.design.constant) if self._told else None
 
-    def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
-        """Ranges of sigma and R^2, by the noise of the released square and what its cut may take off."""
+    def _ranges(self) -> Ranges | None:
+        """Ranges of sigma and R^2, by their noise and by what the cut of squares may take off."""
         limits = self.estimate.dispersion_range
         if limits is None or not self._told:
             return None
-        low, high = (r_squared(self.estimate, self.design.constant, v) for v in limits[::-1])
-        assert low is not None
-        assert high is not None
-        return (math.sqrt(limits[0]), math.sqrt(limits[1])), (low[0], high[0])
+        explained = r_squared_range(self.estimate, self.design.constant)
+        return (math.sqrt(limits[0]), math.sqrt(limits[1])), explained
 
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""
@@ -126,11 +124,14 @@ class LinearModel(MarginalModel):
         return linear_bounds(facts, self.system)
 
     def glance(self) -> pd.DataFrame:
-        """One row: R^2, sigma and where it lies, n, m, privacy in its units, method."""
-        plain, adjusted = self._r_squared() or (math.nan, math.nan)
-        low, high = (math.nan, math.nan) if (found := self._ranges()) is None else found[0]
+        """One row: R^2, sigma and where they lie, n, m, privacy in its units, method."""
+        unknown = math.nan, math.nan
+        plain, adjusted = self._r_squared() or unknown
+        of_sigma, of_share = self._ranges() or (unknown, None)
         first = {"r_squared": [plain], "adj_r_squared": [adjusted], "sigma": [self.sigma]}
-        first |= {"sigma_low": [low], "sigma_high": [high]}
+        first |= {"sigma_low": [of_sigma[0]], "sigma_high": [of_sigma[1]]}
+        of_share = of_share or unknown
+        first |= {"r_squared_low": [of_share[0]], "r_squared_high": [of_share[1]]}
         return WholeFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
