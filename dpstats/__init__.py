@@ -65,6 +65,11 @@ _OTHER_NAMES = {
     },
     **{name: f"a method of regressions: fit.{name}(...)" for name in ("emmeans", "slopes", "plot")},
     **{
+        f"avg_{name}": f"a method of regressions: fit.{name}(newdata)"
+        for name in ("slopes", "comparisons", "predictions")
+    },
+    **dict.fromkeys(("modelsummary", "summary_col", "stargazer"), "etable(fit1, fit2)"),
+    **{
         written: f"dp_glm(formula, data, family={family!r}, mu=1)"
         for name, family in _FAMILIES.items()
         for written in (name, f"dp_{name}")

@@ -378,6 +378,13 @@ def spelled(function: Callable[_P, _T]) -> Callable[_P, _T]:
             raise UnknownArgument(
                 f"the formula stands before the data: {called_as}(formula, data)."
             )
+        twice = [name for name in places[: len(args)] if name in named]
+        if twice:
+            taken = ", ".join(name for name in places if name != "self")
+            raise UnknownArgument(
+                f"{called_as}() is given {twice[0]} twice, by position and by name: by position it "
+                f"takes {taken}, in that order."
+            )
         here = {*places[: len(args)], *map(str, named)}
         if not here.issuperset(needed):
             raise UnknownArgument(_too_few(called_as, needed, here, known))

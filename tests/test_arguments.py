@@ -85,6 +85,10 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: dp_lm(PRIVATE, FORMULA, mu=1),  # type: ignore[arg-type]
         r"formula stands before the data: dp_lm\(formula, data\)",
     ),
+    "rows by position and by name": (
+        lambda: dpstats.plan_lm("y ~ x1", None, 100, n=100),  # type: ignore[misc]
+        r"is given n twice.* takes formula, public, n, mu, in that order",
+    ),
     "epsilon and delta by position": (
         lambda: eptr_lm(FORMULA, PRIVATE, 1, 1e-6),
         r"takes a table as public=; write epsilon=1, delta=1e-06",
