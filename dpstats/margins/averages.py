@@ -223,8 +223,6 @@ def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple
     if what == "predictions":
         return made(()), ()
     alike = [name for name in variables if all(line.constant for line in made([name]).lines)]
-    if not variables:
-        raise ArgumentError(f"the formula reads no column, so that there are no {what}.")
     if len(alike) == len(variables):
         raise ArgumentError(
             f"these {what} are the same in every row: fit.{what}(newdata) gives them, at no cost, "

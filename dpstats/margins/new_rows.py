@@ -186,6 +186,11 @@ def variables_of(
     used = [design.factors[key].expr for column in design.program for key, _ in column.parts]
     moving = {name for expr in used for name in expr.columns}
     known = [name for name in read if name in moving and name not in absorbed]
+    if asked is None and not known:
+        raise ArgumentError(
+            "no column of this fit has a coefficient, so that nothing changes with one; "
+            "predictions(newdata) has its mean."
+        )
     if asked is None:
         return known
     if isinstance(asked, Mapping):

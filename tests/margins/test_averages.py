@@ -338,6 +338,16 @@ def test_without_the_response_and_without_effects() -> None:
         fit.predictions(data=panel, mu=1)
 
 
+@pytest.mark.parametrize("what", ["slopes", "comparisons"])
+def test_nothing_changes_with_a_constant(what: str) -> None:
+    rows = TABLE
+    fit = dp_lm("y ~ 1", rows, public=rows[:100], mu=1, seed=1)
+    for given in ({"newdata": rows[:5]}, {"data": rows, "mu": 1.0}):
+        with pytest.raises(ArgumentError, match=r"no column .* predictions\(newdata\)"):
+            getattr(fit, what)(**given)
+    assert len(fit.predictions(rows[:5]).frame) == 5
+
+
 def test_no_slope_where_a_number_enters_by_steps() -> None:
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"x": rng.normal(size=2000), "age": rng.integers(18, 80, 2000)})
