@@ -118,17 +118,17 @@ def etable(
     Response: rate_marriage
     <BLANKLINE>
                                  (1)          (2)
-    Intercept               4.332***     3.892***
-                             (0.073)      (0.045)
+    Intercept               4.332***     3.893***
+                             (0.073)      (0.044)
     age                   -0.0165***
                             (0.0029)
-    religious               0.106***     0.089***
+    religious               0.105***     0.089***
                              (0.017)      (0.016)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
     Residual std. error        0.943       0.9495
-    R-squared                 0.0204      0.00667
+    R-squared                 0.0203      0.00664
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

@@ -169,6 +169,7 @@ def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
         gram=moments.gram[np.ix_(at, at)],
         cross=None if moments.cross is None else moments.cross[at],
         added=None if moments.added is None else moments.added[np.ix_(at, at)],
+        far=None,  # scores of another fit
     )
 
 
@@ -189,7 +190,14 @@ def _within(moments: PublicMoments, public: Any, person: str | None) -> PublicMo
         # how much varies within persons these rows do not tell: they count as few
         few = len(moments.terms) + 2
         return replace(
-            moments, gram=gram, cross=cross_moments, yy=yy, m=few, added=None, few_differ=None
+            moments,
+            gram=gram,
+            cross=cross_moments,
+            yy=yy,
+            m=few,
+            added=None,
+            few_differ=None,
+            far=None,
         )
     x, y, weight, left = _demeaned(held)
     m = max(left, 1)
@@ -197,7 +205,9 @@ def _within(moments: PublicMoments, public: Any, person: str | None) -> PublicMo
     gram, cross, yy = wx.T @ x / m, wx.T @ y / m, float(weight @ y**2) / m
     varying = np.flatnonzero(np.diag(gram) > 0)
     added = rows_like_few(gram, wx, x, m, varying.tolist()) if varying.size else None
-    return replace(moments, gram=gram, cross=cross, yy=yy, m=m, added=added, few_differ=None)
+    return replace(
+        moments, gram=gram, cross=cross, yy=yy, m=m, added=added, few_differ=None, far=None
+    )
 
 
 def _demeaned(held: PersonsBlock) -> tuple[Array, Array, Array, int]:

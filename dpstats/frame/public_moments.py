@@ -16,6 +16,7 @@ import pandas as pd
 from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown, spelled
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
+from dpstats.frame.far_scores import FarScores, far_scores
 from dpstats.frame.few_rows import few_differ, require_few_more, rows_like_few
 from dpstats.frame.formula.aliases import far_powers, refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
@@ -75,6 +76,8 @@ class PublicMoments:
         Second moments of more rows like those of which there are one to three (`rows_like_few`).
     few_differ : bool or None
         Whether few rows make the mean square of residuals, as amounts that few spend; None: not known.
+    far : FarScores or None
+        Where the long scores of their fit point.
 
     See Also
     --------
@@ -101,6 +104,7 @@ class PublicMoments:
     ridged: bool = False
     added: Array | None = None
     few_differ: bool | None = None
+    far: FarScores | None = None
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -298,6 +302,7 @@ class PublicMoments:
                 "ridged": self.ridged,
                 "added": None if self.added is None else self.added.tolist(),
                 "few_differ": self.few_differ,
+                "far": None if self.far is None else self.far.to_dict(),
             },
             allow_nan=False,
         )
@@ -461,8 +466,8 @@ def public_moments(
         return found
     usable = slice(None) if block.usable is None else block.usable
     weight = np.ones(len(y)) if block.weight is None else block.weight
-    of_rows = block.x[usable], y[usable], weight[usable]
-    return replace(found, few_differ=few_differ(gram, cross / m, *of_rows))
+    known = gram, cross / m, block.x[usable], y[usable], weight[usable]
+    return replace(found, few_differ=few_differ(*known), far=far_scores(*known))
 
 
 def _computable(values: Array) -> bool:
@@ -507,7 +512,8 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     ridged, few = saved.get("ridged") is True, saved.get("few_differ")
     if few is not None and type(few) is not bool:
         raise ValueError
-    return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added, few)
+    far = None if saved.get("far") is None else FarScores.from_dict(saved["far"], d)
+    return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added, few, far)
 
 
 def _shaped(values: Any, shape: tuple[int, ...]) -> Array:

@@ -25,10 +25,15 @@ SHARE = 0.08
 """Share of what the last round has left, for seeing whether long scores lean."""
 _LONG = 1.5
 """Times their 90 % quantile, from where scores are long, or farther out."""
+_ALIKE = 0.99
+"""Probability with which chance is not taken for another population of public rows."""
+_OWN = 0.6
+"""Share of the mean square of public long scores that their error has at least, so that one row is no
+direction. Of few rows it is large where their mean is: with all of it fewer bends are found."""
 _ENOUGH = 8.0
 """Times their noise, as many long scores as are asked: of more rows, or with more budget, only those
 farther out. Near ones may lie on the other side of the fit, and there are more of them."""
-_CHANCE = 0.95
+_CHANCE = 0.85
 """Probability with which noise is not taken for a direction."""
 _SURELY = 0.98
 """Probability with which no more is lost beyond a cut than is allowed for."""
@@ -46,10 +51,16 @@ _FINER, _WIDEST = 1.1, 64.0
 
 @dataclass(frozen=True)
 class LongScores:
-    """The released mean of what of scores is beyond a length."""
+    """The released mean of what of scores is beyond a length.
+
+    ``public``: the same of ``m`` public rows, in the same coordinates, where these tell, and its square.
+    """
 
     mean: Release
     length: float
+    public: Floats | None = None
+    public_square: float = 0.0
+    m: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,10 +133,8 @@ class Anchor:
     share: float = 0.0
 
 
-def leaning(
-    found: Release, length: float, seen: Seen, cut: Cut, mu: float, anchor: Anchor
-) -> Leaning | None:
-    """Where scores lean, from the released mean of what is beyond a ``length``; None if nowhere.
+def leaning(long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor) -> Leaning | None:
+    """Where scores lean, from the mean of what is far out; None if nowhere.
 
     Noise may be all that is seen, or sampling; and away from the fit all scores lean towards it, long
     ones by their share of the information.
@@ -146,20 +155,22 @@ def leaning(
     >>> seen = Seen(histogram, tail_of(histogram, 4.0, 5000), 5000)
     >>> mean, cut = np.array([0.0, 0.1]), Cut(length=8.0, slope=1.0, excess=0.01, unit=1.5)
     >>> found = Release("mean of long scores", mean, 12 / 5000, 0.01, Privacy(mu=0.25), 1e-9)
-    >>> lean = leaning(found, 6.0, seen, cut, 0.8, Anchor(score=0.1, square=3.0))
+    >>> lean = leaning(LongScores(found, 6.0), seen, cut, 0.8, Anchor(score=0.1, square=3.0))
     >>> lean.direction, bool(lean.stretch > 1.2)
     (array([0., 1.]), True)
     """
-    size, d, n = float(np.linalg.norm(found.value)), len(found.value), seen.n
-    square, along = _beyond(seen.tail, length)
+    d, n = len(long.mean.value), seen.n
+    square, along = _beyond(seen.tail, long.length)
     share = min(max(along / max(d * anchor.square, 1e-300), anchor.share), 1.0)
-    noise = found.noise_sd**2 + (share * anchor.score) ** 2 / d
-    by_chance = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * noise + square / n
+    noise = long.mean.noise_sd**2 + (share * anchor.score) ** 2 / d
+    value, noise, square = _with_public(long, noise, square / n, square)
+    size = float(np.linalg.norm(value))
+    by_chance = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * noise + square
     if size**2 <= by_chance:
         return None
     sure = size - math.sqrt(by_chance)
     loudest = max(_LOUD * cut.unit / math.sqrt(n), sure) * n * mu / 2
-    direction, n_mu = found.value / size, n * mu
+    direction, n_mu = value / size, n * mu
     best = Leaning(direction, 1.0, seen.most(cut.length, _SURELY))
     stretch = _FINER
     while stretch < _WIDEST and stretch * cut.length <= loudest:
@@ -172,6 +183,25 @@ def leaning(
         best = replace(best, left=seen.most(cut.length, _LIKELY))
     sd = math.hypot(cut.unit / math.sqrt(n), 2 * best.stretch * cut.length / n_mu)
     return replace(best, allowed=as_error(best.left, sd))
+
+
+def _with_public(
+    long: LongScores, noise: float, sampling: float, square: float
+) -> tuple[Floats, float, float]:
+    """The mean of private rows with that of public ones, by inverse variance; its noise and sampling.
+
+    Unless the two differ by more than chance explains: public rows are of another population then.
+    By private tails long scores have this mean ``square``, as their sampling error has it.
+    """
+    value, public, d = long.mean.value, long.public, len(long.mean.value)
+    if public is None:
+        return value, noise, sampling
+    own, other = noise + sampling / d, max(square, _OWN * long.public_square) / long.m / d
+    apart = float(np.sum((value - public) ** 2))
+    if apart > 2 * float(special.gammaincinv(d / 2, _ALIKE)) * (own + other):
+        return value, noise, sampling
+    part = own / (own + other)
+    return value + part * (public - value), part * other, 0.0
 
 
 def _beyond(tail: Tail, length: float) -> tuple[float, float]:

@@ -179,6 +179,9 @@ def _bent(what: str) -> Draw:
             y = rng.poisson(np.exp(-1 + 0.32 * x + 0.3 * t)).astype(float)
         elif what == "a rate":
             y = rng.poisson((1 + 0.8 * x) * np.exp(0.3 * t)).astype(float)
+        elif what == "capped":
+            x = rng.gamma(3, 1.3, n)
+            y = np.minimum(x / 4, 2) + 0.1 * t + 0.35 * rng.normal(size=n)
         elif what == "square":
             y = 0.2 * x**2 + 0.5 * t + rng.normal(size=n)
         else:
@@ -262,6 +265,13 @@ CASES: dict[str, Case] = {
         )
         for n in (5000, 20_000)
         for where, public in (("public rows", 250), ("alone", 0))
+    },
+    **{  # little of a budget: noise may hide that the mean bends
+        f"capped mean, n={n}, mu={mu}, {public} public": Case(
+            _bent("capped"), "lm", (0.110892, 0.215501, 0.1), n, {"mu": mu}, public
+        )
+        for n, mu, few in ((2000, 1, 200), (5000, 0.3, 200), (18_000, 0.1, 300), (5000, 1, 200))
+        for public in (few, 1000)
     },
     **{  # least squares of 40 million rows
         f"curved mean, {what}, n=5000, {where}": Case(

@@ -93,6 +93,53 @@ def test_few_residuals_that_make_the_mean_square_are_known(clean):
         PublicMoments.from_json(json.dumps(saved))
 
 
+def test_far_scores_are_means_of_what_is_beyond(clean):
+    """Whatever the units, and with weights as with rows that are there several times."""
+    bent = clean.assign(y=np.maximum(clean.x, 0) ** 2, w=1.0 + (clean.x > 1))
+    found = public_moments("y ~ x + g", bent)
+    x, _ = design_matrix(found.design, bent)
+    residual = bent.y.to_numpy() - x @ np.linalg.solve(found.gram, found.cross)
+    z = x @ np.linalg.inv(np.linalg.cholesky(found.gram)).T
+    lengths = np.linalg.norm(z * residual[:, None], axis=1)
+    usual = np.quantile(lengths, 0.9)
+    for times in (1.5, 1.9):
+        at = times * usual
+        kept = np.minimum(np.maximum(lengths - at, 0.0), at) / lengths
+        expected = (x * (kept * residual)[:, None]).mean(axis=0) / usual
+        mean, square = found.far.between(times)
+        assert mean == pytest.approx(expected, abs=2e-3)
+        kept = np.minimum(np.maximum(lengths / usual - times, 0.0), times)
+        assert square == pytest.approx((kept**2).mean(), rel=0.05)
+    assert np.abs(expected).max() > 0.01
+    other = public_moments("y ~ x + g", bent.assign(y=1e6 * bent.y, x=1e-3 * bent.x))
+    assert other.far.beyond == pytest.approx(found.far.beyond * [1, 1e-3, 1, 1], abs=1e-9)
+    heavy = public_moments("y ~ x", bent, weights="w", limits={"(weights)": (0, 2)}).far
+    assert np.isfinite(heavy.beyond).all()
+    assert not found.far.between(100.0)[0].any()
+
+
+def test_far_scores_from_json_are_those_of_rows_or_refused(clean):
+    found = public_moments("y ~ x + g", clean)
+    again = PublicMoments.from_json(found.to_json())
+    assert again.far.beyond.tobytes() == found.far.beyond.tobytes()
+    assert public_moments("~ x", clean).far is None
+    exact = public_moments("y ~ x", clean.assign(y=0.0))
+    assert PublicMoments.from_json(exact.to_json()).far is None
+    saved = json.loads(found.to_json())
+    far = saved["far"]
+    for wrong in (
+        {"lengths": [1.0]},
+        {"lengths": far["lengths"][::-1]},
+        {"lengths": [-1.0, *far["lengths"][1:]]},
+        {"beyond": far["beyond"][1:]},
+        {"beyond": [[1e999] * 4] * len(far["lengths"])},
+        {"beyond": "x"},
+        {"squares": [-1.0] * len(far["lengths"])},
+    ):
+        with pytest.raises(PublicDataError, match="not written by"):
+            PublicMoments.from_json(json.dumps(saved | {"far": far | wrong}))
+
+
 def test_moments_can_be_pickled(clean, private):
     found = public_moments("y ~ poly(x, 2) + g", clean)
     again = pickle.loads(pickle.dumps(found))

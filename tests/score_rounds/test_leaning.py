@@ -12,7 +12,7 @@ from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.cuts import Cut, Seen
 from dpstats.score_rounds.estimate import as_error, newton_step
-from dpstats.score_rounds.leaning import Anchor, Leaning, leaning, seen_by
+from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
 from dpstats.score_rounds.tails import tail_of
 
 
@@ -34,13 +34,36 @@ def _lean(
     lengths: np.ndarray = _LONG,
     mu: float = 0.8,
     off: float = 0.0,
+    public: list[float] | None = None,
+    m: int = 0,
+    square: float = 0.0,
 ) -> Leaning | None:
     found = Release("mean of long scores", np.array(mean), 0.01, noise_sd, Privacy(mu=0.2), 1e-9)
-    return leaning(found, 2.5, _seen(lengths), _CUT, mu, Anchor(off, 1.0))
+    of_public = None if public is None else np.array(public)
+    long = LongScores(found, 2.5, of_public, square, m)
+    return leaning(long, _seen(lengths), _CUT, mu, Anchor(off, 1.0))
+
+
+def test_public_rows_show_where_scores_lean_that_noise_hides() -> None:
+    hidden = {"mean": [0.04, 0.05], "noise_sd": 0.05}
+    assert _lean(**hidden) is None
+    seen = _lean(**hidden, public=[0.06, 0.08], m=300)
+    assert seen is not None
+    assert 0.04 / 0.05 > seen.direction[0] / seen.direction[1] > 0.74
+    one_of_ten = {"public": [0.15, 0.2], "square": 0.25**2 * 10, "m": 10}
+    assert _lean(**hidden, **one_of_ten) is None
+    assert _lean(**hidden, public=[-0.4, 0.3], m=300) is None  # another population
+    assert _lean([0.06, 0.08], public=[0.0, 0.0], m=10) is not None
+
+
+def test_public_rows_longer_than_private_tails_have_the_error_that_so_few_have() -> None:
+    none = {"mean": [0.0, 0.0], "noise_sd": 0.05, "lengths": np.full(5000, 1.0), "m": 100}
+    for square, leans in ((0.5, True), (40.0, False)):
+        assert (_lean(**none, public=[0.1, 0.0], square=square) is not None) is leans
 
 
 def test_a_mean_that_noise_explains_has_no_direction() -> None:
-    assert _lean([0.02, 0.01]) is None
+    assert _lean([0.015, 0.01]) is None
     assert _lean([0.06, 0.03], noise_sd=0.05) is None
 
 

@@ -144,9 +144,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
             paid = mu * math.sqrt(costs.score)
             share = 0.0 if self.expected is None else self.expected.information_beyond(long.length)
             began = Anchor(level * self.steps[-1].error, level, share)
-            plan = replace(
-                plan, lean=leaning(long.mean, long.length, scores, plan.cut, paid, began)
-            )
+            plan = replace(plan, lean=leaning(long, scores, plan.cut, paid, began))
         return plan
 
     def _cuts(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import Design, FarScores, PublicMoments
 from dpstats.models.linear.estimate import condition_lines
 from dpstats.models.linear.planning import AGAIN, LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.view import View
@@ -57,6 +57,8 @@ class Prepared:
         Shares of public rows that have ones in a column of zeros and ones, where responses are that too.
     few_differ : bool or None
         Whether few public rows make the mean square of their residuals; None: not known.
+    far : FarScores or None
+        Where the long scores of public rows point, of which there are ``m``.
     radius : float or None
         Length to which rows were cut for these moments.
     taken : float
@@ -78,6 +80,8 @@ class Prepared:
     radius: float | None = None
     few_differ: bool | None = None
     taken: float = 0.0
+    far: FarScores | None = None
+    m: int | None = None
     look: FirstLook | None = None
 
     @property
@@ -183,8 +187,15 @@ def prepared(
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
     how = moments.design, seen.shift, at, curvature, plan, expected, longer, persons, lines
     marks = None if session.by_person else _marks(moments)
-    few = moments.few_differ
-    return Prepared(*how, marks=marks, radius=radius, few_differ=few, taken=taken)
+    return Prepared(
+        *how,
+        marks=marks,
+        radius=radius,
+        few_differ=moments.few_differ,
+        taken=taken,
+        far=None if session.by_person else moments.far,
+        m=moments.m,
+    )
 
 
 def prepared_alone(

@@ -274,7 +274,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if long is not None:
             began = Anchor(self.steps[-1].step.noise_length, cut.unit**2)
             paid = mu * math.sqrt(shares.score)
-            lean = leaning(long.mean, long.length, seen, cut, paid, began)
+            lean = leaning(long, seen, cut, paid, began)
             if lean is not None and self._may_overshoot(lean, cut):
                 self.carefully, last, lean = True, False, None
                 shares = Shares(score=limits.near)
@@ -298,7 +298,13 @@ class LinearRounds(ScoreRounds[LinearStep]):
         lengths = self.session.leverage
         if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
             return None
-        return self.far_scores(tail)
+        long, far, m = self.far_scores(tail), self.ready.far, self.ready.m
+        if far is None or m is None:
+            return long
+        unit = tail.quantile
+        mean, square = far.between(long.length / unit)
+        public = self.ready.at.back.T @ mean * unit
+        return replace(long, public=public, public_square=square * unit**2, m=m)
 
     def _known_loss(self, seen: Seen) -> Callable[[Floats], Floats] | None:
         """What a cut takes off scores that are known to be there, though counts may not show them.
