@@ -91,7 +91,8 @@ ax = plan.plot()
 #
 # ## Without public rows
 #
-# No plan can be made then. A rule of thumb: noise is small beside sampling where n mu is some
+# `plan_lm("y ~ x1 + x2", n=5000, mu=1)` makes a plan of normal rows then, which knows neither levels nor tails
+# of yours. A rule of thumb: noise is small beside sampling where n mu is some
 # hundreds per column; below 20 d^1.5 + 100, for d columns, a call is refused before it reads a row,
 # and nothing is charged.
 

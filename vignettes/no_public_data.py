@@ -294,7 +294,7 @@ pd.DataFrame(rows).T.rename_axis(columns="public rows")
 #
 # - where a call is refused, and neither rows nor budget can be had;
 # - where the fit did not converge, or columns have no standard errors that should have some;
-# - where you want a plan (`plan_lm`) before you spend: a plan is made of public rows;
+# - where you want a plan (`plan_lm`) that knows your columns: without public rows it is one of normal rows;
 # - where people have several rows. With public rows, `person=` sums up all rows of a person. Without
 #   them only the first `rows_per_person` count, one by default, and the noise grows with that number;
 # - for `dp_feols` and mixtures, which need some.

@@ -263,7 +263,8 @@ def _require_variation(moments: PublicMoments, person: str | None) -> None:
         raise PublicDataError(
             f"within the persons of the public rows {', '.join(f'`{name}`' for name in named)} "
             f"{'do' if len(constant) > 1 else 'does'} not vary.{lack} If that is so by nature, the "
-            f"effects of `{person}` absorb it: leave it out, or the effects. If each person has "
-            "only one public row, give the rows without that column: "
+            f"effects of `{person}` absorb it: leave it out, or the effects. If not, take public "
+            "persons in whom it changes, as treated ones. If each has one public row, give the rows "
+            "without that column: "
             f"public.drop(columns='{person}')."
         )

@@ -180,14 +180,20 @@ class PublicMoments:
         return full
 
     def _says_twice(self, used: npt.NDArray[np.bool_], rms: Array) -> bool:
-        """Whether some of these columns depend on each other, and in many rows of each."""
+        """Whether some of these columns depend on each other, and in many rows of each.
+
+        Not where products of levels or marks are among them: some cell of these has no public row.
+        """
         null = replace(self, gram=self.gram[np.ix_(used, used)])._dependent(rms[used])
         involved = np.flatnonzero(used)[np.sqrt((null**2).sum(axis=1)) > _INVOLVED]
+        marks = self.columns_of_marks()
         few = any(
             rows < _MANY * len(involved) and not set(own).isdisjoint(involved)
-            for _, own, rows in self.columns_of_marks()
+            for _, own, rows in marks
         )
-        return bool(null.size) and not few
+        program = self.design.program
+        cell = any(k in involved and len(program[k].parts) > 1 for k, *_ in marks)
+        return bool(null.size) and not few and not cell
 
     def shares_of_ones(self) -> dict[int, float]:
         """Of the columns of zeros and ones, as moments beside a constant tell."""

@@ -108,7 +108,8 @@ def require_column(table: Table, name: str, why: str) -> None:
     if name not in table.names and not table.lists_names:
         raise SchemaError(
             f"the first line of the file does not name a column `{name}`, which {why} needs: it must "
-            "hold the names of the columns."
+            "hold the names of the columns, separated by commas. Of other files: "
+            "data=pd.read_csv(path, sep=';')."
         )
     if name not in table.names:
         near = nearest(name, table.names)

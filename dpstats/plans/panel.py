@@ -24,6 +24,7 @@ from dpstats.frame import (
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.feols.dp_feols import panel_model, panel_task
 from dpstats.models.feols.fit import fit_rows
+from dpstats.models.feols.result import PanelModel
 from dpstats.plans.asked import check_rows, listed_budgets
 from dpstats.plans.plan import finished_plan
 from dpstats.plans.population import DrawnPersons, anchor_error, undone
@@ -31,7 +32,6 @@ from dpstats.plans.rehearsal import ExpectedRows, Rehearsal, expected_rows
 from dpstats.plans.result import Plan
 from dpstats.plans.search import target_of
 from dpstats.report.call_line import call_text
-from dpstats.score_rounds.result import Model
 
 _NOISELESS = Privacy(1e6)
 
@@ -98,7 +98,7 @@ def plan_feols(
     options = {**given, "delta": delta, "weights": weights, "limits": limits}
     text = call_text("plan_feols", fml, {"n": units, **options}, unit)
 
-    def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
+    def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> PanelModel:
         fit, session = fit_rows(task, expected, total, make_noise(seed))
         return panel_model(text, formula, task, fit, session, (), unit, delta)
 
@@ -124,7 +124,15 @@ def plan_feols(
     plan = finished_plan(
         "anchored", text, rehearsal, units, totals, None, shown, target_of(target_se, names), delta
     )
-    return replace(plan, counted=unit.counted)
+    plan = replace(plan, counted=unit.counted)
+    if exact.second is None:
+        return plan
+    # errors of the second stage are as well known as the slope of the first, of a t value sqrt(F)
+    weakest = min(test.value for _, test in exact.second.first_stages)
+    unsure_stage = 1 / np.sqrt(max(weakest, 1e-6))
+    return replace(
+        plan, relative_error=np.hypot(plan.relative_error, unsure_stage), first_stage=weakest
+    )
 
 
 def _known(design: Any, public: Any, person: str | None) -> Block | PersonsBlock:

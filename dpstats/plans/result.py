@@ -23,6 +23,8 @@ from dpstats.report.released import bounds_frame
 from dpstats.report.table import Column, Page, Part, Printed, Table
 from dpstats.report.texts import Heading, KeyValues
 
+_STRONG = 10.0
+"""F of a first stage that is not weak."""
 _FEW_EVENTS = 10
 _WARNED = 0.4
 """Share of the rehearsed fits that warn of their cuts, from which a plan says so."""
@@ -124,6 +126,8 @@ class Plan(Printed):
         What n counts.
     alone : AlonePlan or None
         Of a plan without public rows.
+    first_stage : float or None
+        F of the weakest first stage in the public rows, where there are instruments.
 
     See Also
     --------
@@ -158,6 +162,7 @@ class Plan(Printed):
     events: int | None = None
     counted: str = "rows"
     alone: AlonePlan | None = None
+    first_stage: float | None = None
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -416,6 +421,12 @@ def _notes(plan: Plan) -> list[str]:
         notes.append(
             f"{plan.events} of the {plan.m} public rows have the rarer outcome: from so few, a plan is "
             "little more than a guess."
+        )
+    if plan.first_stage is not None and plan.first_stage < _STRONG:
+        notes.append(
+            f"In the public rows the first stage is weak (F = {in_prose(plan.first_stage, 2)}): they "
+            "hardly know how strong the instruments are, and errors of the fit may be several times as "
+            "long, or as short. More public rows help."
         )
     long = [name for name, c in zip(plan.labels, plan.cautioned, strict=True) if c >= _WARNED]
     if long:

@@ -154,11 +154,12 @@ def check_budget(
     unit: PrivacyUnit,
     delta: float | None,
     least: float | None = None,
+    public: PublicMoments | None = None,
 ) -> None:
     """Refuse, before a row is read, what without public rows would be little but noise.
 
     ``least`` is the smallest n mu that is not refused; by default `least_budget`, somewhat above which a
-    warning says that a fit may give no errors.
+    warning says that a fit may give no errors. ``public``: rows that do not determine all columns.
     """
     warns, least = least is None, least_budget(d) if least is None else least
     if n * mu >= least:
@@ -175,12 +176,24 @@ def check_budget(
     stated = (
         "" if delta is None else f" (epsilon = {in_prose(enough.epsilon(delta), 3)} at this delta)"
     )
+    lacking, sample = "without public rows", "a public sample, public=frame"
+    if public is not None:
+        what = _not_shown(public)
+        lacking = f"of which the {public.m} public rows do not determine all{what}"
+        sample = "public rows that have what these lack"
     raise ArgumentError(
         f"{n} private {unit.counted} at mu = {in_prose(mu * unit.times, 3)} are too few for {d} columns "
-        f"without public rows: the fit would be little but noise. mu = {in_prose(enough.mu, 3)}{stated} "
-        f"would do, or {math.ceil(least / mu)} {unit.counted}, or fewer columns; or a public "
-        "sample, public=frame."
+        f"{lacking}: the fit would be little but noise. mu = {in_prose(enough.mu, 3)}{stated} "
+        f"would do, or {math.ceil(least / mu)} {unit.counted}, or fewer columns; or {sample}."
     )
+
+
+def _not_shown(public: PublicMoments) -> str:
+    """The columns that are zero in every public row, in brackets."""
+    names = [
+        name for name, square in zip(public.terms, np.diag(public.gram), strict=True) if not square
+    ]
+    return f" (not one has {listed(names)})" if names else ""
 
 
 def better_alone(public: PublicMoments, n: int, mu: float) -> bool:

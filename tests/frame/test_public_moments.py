@@ -140,6 +140,17 @@ def test_far_scores_from_json_are_those_of_rows_or_refused(clean):
             PublicMoments.from_json(json.dumps(saved | {"far": far | wrong}))
 
 
+def test_a_cell_that_no_public_row_has_is_no_formula_that_says_something_twice(clean):
+    rows = pd.concat([clean] * 20)
+    rows = rows.assign(h=np.where(np.arange(len(rows)) % 3 == 0, "u", "v"), x=np.arange(len(rows)))
+    cell = rows[~((rows.g == rows.g.iloc[0]) & (rows.h == "u"))]
+    assert public_moments("y ~ x + g * h", rows).determines_columns()
+    assert not public_moments("y ~ x + g * h", cell).determines_columns()
+    twice = public_moments("y ~ x + z + g", rows.assign(z=2 * rows.x))
+    with pytest.raises(PublicDataError, match="depend on each other"):
+        twice.determines_columns()
+
+
 def test_moments_can_be_pickled(clean, private):
     found = public_moments("y ~ poly(x, 2) + g", clean)
     again = pickle.loads(pickle.dumps(found))

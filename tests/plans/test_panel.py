@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpstats import dp_feols, plan_feols
@@ -43,3 +44,21 @@ def test_a_target_is_told_in_persons() -> None:
 def test_persons_cannot_be_planned_without_their_column() -> None:
     with pytest.raises(PublicDataError, match="needs public rows with the column `who`"):
         plan_feols("y ~ x | who", _PUBLIC.drop(columns="who"), n=1500, mu=1, person="who")
+
+
+def test_a_weak_first_stage_of_public_rows_is_told() -> None:
+    rng = np.random.default_rng(0)
+
+    def rows(n: int, strength: float) -> pd.DataFrame:
+        z, u = rng.normal(size=(2, n))
+        d = strength * z + u + rng.normal(size=n)
+        return pd.DataFrame({"y": d + u + rng.normal(size=n), "d": d, "z": z})
+
+    for strength, weak in ((0.05, True), (0.8, False)):
+        plan = plan_feols("y ~ 1 | d ~ z", rows(200, strength), n=20_000, mu=1)
+        assert plan.first_stage is not None
+        assert (plan.first_stage < 10) is weak
+        assert ("the first stage is weak" in str(plan)) is weak
+        # the slope of the first stage is known to 1/sqrt(F)
+        assert plan.relative_error.min() >= plan.first_stage**-0.5
+    assert plan.relative_error.max() < 0.3

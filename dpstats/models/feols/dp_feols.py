@@ -253,9 +253,9 @@ def _weak_note(fit: PanelFit) -> tuple[str, ...]:
     if not weak:
         return ()
     return (
-        f"The first stage is weak ({', '.join(weak)}; noise is included): two-stage least squares "
-        "may be far off, and its standard errors too small. Use the Anderson-Rubin set, "
-        "fit.anderson_rubin(), or a larger budget.",
+        f"The first stage is weak, or noise hides how strong it is ({', '.join(weak)}, with the noise; "
+        "without it F may be many times as large): two-stage least squares may be far off, and its "
+        "standard errors too small. A larger budget tells; fit.anderson_rubin() holds in either case.",
     )
 
 

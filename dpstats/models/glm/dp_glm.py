@@ -217,7 +217,7 @@ def dp_glm(
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
             check_terms(design, ridge)
-            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=moments)
             check_room(rows.n, call.per_row.mu)
         elif partly and moments is not None:
             alone = better_alone(moments, rows.n, call.per_row.mu)

@@ -220,7 +220,7 @@ def dp_lm(
         check_size(rows.n, rows.d, call.unit.counted)
         if alone:
             check_terms(design, ridge)
-            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=moments)
         else:
             require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()

@@ -216,7 +216,10 @@ def test_a_weak_instrument_leaves_a_set_without_ends() -> None:
     fit = dp_feols("y ~ x | d ~ z", table, public, mu=2, seed=1)
     assert np.isinf(fit.anderson_rubin().to_numpy()).any()
     assert fit.second.first_stages[0][1].value < 10
-    assert any("The first stage is weak (d: F = " in note for note in fit.notes)
+    assert any(
+        "The first stage is weak, or noise hides how strong it is (d: F = " in note
+        for note in fit.notes
+    )
 
 
 def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
