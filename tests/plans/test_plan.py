@@ -394,7 +394,7 @@ def test_plot_shows_the_ratios() -> None:
     assert np.allclose(line.get_ydata(), [e[1] / plan.nonprivate[1] for e in plan.std_errors])
     assert [t.get_text().split("\n")[0] for t in ax.get_xticklabels()] == ["0.5", "1"]
     alike = pd.DataFrame(np.random.default_rng(1).normal(size=(4000, 3)), columns=["y", "x", "z"])
-    plan = plan_lm("y ~ x + z", alike, 6048, [0.5, 1], vcov="iid")
+    plan = plan_lm("y ~ x + z", alike, 60_480, [1, 2], vcov="iid")
     together = plan.plot().get_legend_handles_labels()[1]
     assert together == ["all 2 coefficients"]
     pyplot.close("all")
