@@ -80,10 +80,9 @@ def far_scores(gram: Array, cross: Array, x: Array, y: Array, weight: Array) -> 
     usual = float(np.quantile(size, 0.9))
     if not usual > 0:
         return None
-    score = x * (residual / usual)[:, None]
-    size = np.maximum(size / usual, 1e-300)
+    long = size > _MULTIPLES[0] * usual
+    size, score = size[long] / usual, x[long] * (residual[long] / usual)[:, None]
     past = np.maximum(size - _MULTIPLES[:, None], 0.0)
     beyond = past / size @ score / len(x)
-    squares = np.minimum(past, _MULTIPLES[:, None])
-    known = np.isfinite(beyond).all()
-    return FarScores(_MULTIPLES, beyond, (squares**2).mean(axis=1)) if known else None
+    squares = (np.minimum(past, _MULTIPLES[:, None]) ** 2).sum(axis=1) / len(x)
+    return FarScores(_MULTIPLES, beyond, squares) if np.isfinite(beyond).all() else None
