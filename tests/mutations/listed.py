@@ -1793,6 +1793,21 @@ _ALONE = (
         "test_many_outliers_excuse_no_body_that_foresees_more_than_is_counted",
     ),
     _alone(
+        "public rows of another population tell where scores lean",
+        "dpstats/score_rounds/leaning.py",
+        "    if apart > 2 * ",
+        "    if apart > np.inf * ",
+        "tests/score_rounds/test_leaning.py::"
+        "test_public_rows_show_where_scores_lean_that_noise_hides",
+    ),
+    _alone(
+        "what only cut rows tell has an error",
+        "dpstats/score_rounds/whitening.py",
+        "_SATURATED, _BARELY = 0.3, 2.0\n",
+        "_SATURATED, _BARELY = 0.0, 2.0\n",
+        "tests/score_rounds/test_whitening.py::test_what_only_cut_rows_tell_has_no_error",
+    ),
+    _alone(
         "cuts of ones and zeros do not know how long rows are",
         "dpstats/models/glm/rounds.py",
         ", rare, start.longer",
