@@ -240,9 +240,11 @@ class Family:
         middle = np.append((above[:-1] + above[1:]) / 2, above[-1] / 2)
         weight = np.append(above[:-1] - above[1:], above[-1])
         total = of * mean
-        if not self.binary and not float(np.max(total, initial=0.0)) <= _MANY:
-            each = 1 + (self.alpha or 0.0) * mean  # a gamma law of that mean and variance
+        if not float(np.max(of if self.binary else total, initial=0.0)) <= _MANY:
+            # a gamma law of that mean and variance; quantiles of whole numbers end in no time there
+            each = np.maximum(1 - mean, 1e-9) if self.binary else 1 + (self.alpha or 0.0) * mean
             quantiles = each * scipy.special.gammainccinv(total / each, middle[:, None])
+            quantiles = np.minimum(quantiles, of) if self.binary else quantiles
         else:
             quantiles = law(middle[:, None])
         return [(y / of, np.full_like(mean, w)) for y, w in zip(quantiles, weight, strict=True)]

@@ -290,6 +290,7 @@ def private_start(family: Family, design: Design, seen: Whitened, enough: bool) 
     if weighted and constant is not None:
         one = seen.whitening.root[:, constant]
         weight = clamp_to_safe_range(float(one @ moment @ one))
+        weight = min(weight, design.weight_bound or weight)
     # as it is: products with a whitening and its inverse would lose all digits of odd ones
     reach = _reach(family, Whitening(np.eye(d), np.eye(d)), moment / weight, None)
     root, times = math.sqrt(weight), float(_times(np.array(weight), True))  # nobody tells of trials

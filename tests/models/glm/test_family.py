@@ -166,3 +166,17 @@ def test_counts_have_the_quantiles_of_poisson_laws_and_end_for_any_mean() -> Non
     with np.errstate(all="ignore"):  # what noise makes of coefficients
         found = Family("poisson", "log").outcomes(np.array([np.nan, 50.0, 700.0, -800.0]))
     assert found is not None
+
+
+def test_averages_over_any_number_of_trials_have_the_mean_and_variance_of_a_binomial() -> None:
+    """Beyond some thousands a search for whole numbers takes for ever; the law is as good there."""
+    family, eta = resolve_family("binomial"), np.array([-3.0, 0.0, 2.0, 40.0])
+    mean = family.mean(eta)
+    for trials in (5e3, 2e4, 1e18, 1e28):
+        made = family.outcomes(eta, np.array(trials))
+        assert made is not None
+        found = sum(y * p for y, p in made)
+        assert found == pytest.approx(mean, abs=2e-4)
+        spread = sum((y - found) ** 2 * p for y, p in made) * trials
+        assert spread == pytest.approx(mean * (1 - mean), rel=0.1, abs=2e-3)
+        assert all((y <= 1).all() and (y >= 0).all() for y, _ in made)
