@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.frame.few_rows import straightened
 from dpstats.frame.table import Array
 
 _MULTIPLES = np.geomspace(1.0, 16.0, 33)
@@ -60,22 +59,21 @@ class FarScores:
         return np.asarray(once - twice), square
 
 
-def far_scores(gram: Array, cross: Array, x: Array, y: Array, weight: Array) -> FarScores | None:
-    """Of rows with these moments; None where their fit has no residuals.
+def far_scores(x: Array, z: Array, residual: Array, weight: Array) -> FarScores | None:
+    """Of rows x, which are z with second moments of 1; None where their fit has no residuals.
 
     Examples
     --------
     >>> x = np.linspace(-1, 1, 201)
     >>> rows = np.column_stack([np.ones(201), x])
     >>> bent = np.maximum(x - 0.5, 0) * 10
-    >>> far = far_scores(rows.T @ rows / 201, rows.T @ bent / 201, rows, bent, np.ones(201))
+    >>> from dpstats.frame.few_rows import fitted
+    >>> z, residual = fitted(rows.T @ rows / 201, rows.T @ bent / 201, rows, bent)
+    >>> far = far_scores(rows, z, residual, np.ones(201))
     >>> far.between(1.2)[0].round(4)
     array([0.0367, 0.0345])
     """
-    used = np.flatnonzero(np.diag(gram) > 0)
-    back = straightened(gram, used)
-    z = x[:, used] @ back
-    residual = weight * (y - z @ (back.T @ cross[used]))
+    residual = weight * residual
     size = np.sqrt((z**2).sum(axis=1)) * np.abs(residual)
     usual = float(np.quantile(size, 0.9))
     if not usual > 0:

@@ -18,11 +18,9 @@ _FEW_ROWS = 4
 """Rows that there are of each kind at least, for whitening; and times the mean, a high leverage."""
 
 
-def few_differ(gram: Array, cross: Array, x: Array, y: Array, weight: Array) -> bool:
+def few_differ(residual: Array, weight: Array) -> bool:
     """Whether most residuals of public rows are far shorter than their root mean square."""
-    used = np.flatnonzero(np.diag(gram) > 0)
-    back = straightened(gram, used)
-    residual = np.abs(np.sqrt(weight) * (y - x[:, used] @ back @ (back.T @ cross[used])))
+    residual = np.abs(np.sqrt(weight) * residual)
     usual = float(np.quantile(residual, 0.9)) / _NORMAL_QUANTILE
     return bool((residual**2).mean() > (_SHORT * usual) ** 2)
 
@@ -34,7 +32,7 @@ def rows_like_few(gram: Array, wx: Array, x: Array, m: int, columns: Sequence[in
     leverage 1/k there. There are four in all, once 4/k - 1 have come to each.
     """
     used = np.asarray(columns, dtype=np.intp)
-    back = straightened(gram, used)
+    back = _straightened(gram, used)
     leverage = ((wx[:, used] @ back) * (x[:, used] @ back)).sum(axis=1) / m
     more = np.where(leverage * m > _FEW_ROWS * len(used), _FEW_ROWS * leverage - 1, 0.0)
     if not (more > 0).any():
@@ -55,7 +53,15 @@ def require_few_more(gram: Array, added: Array) -> None:
             raise ValueError
 
 
-def straightened(gram: Array, used: npt.NDArray[np.intp]) -> Array:
+def fitted(gram: Array, cross: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Rows in coordinates in which these second moments are 1, and the residuals of their fit."""
+    used = np.flatnonzero(np.diag(gram) > 0)
+    back = _straightened(gram, used)
+    z = x[:, used] @ back
+    return z, y - z @ (back.T @ cross[used])
+
+
+def _straightened(gram: Array, used: npt.NDArray[np.intp]) -> Array:
     """B with B'SB = I for the second moments S of some columns, in the directions that they have."""
     size, inner = np.sqrt(gram[used, used]), gram[np.ix_(used, used)]
     values, vectors = np.linalg.eigh(inner / np.outer(size, size))

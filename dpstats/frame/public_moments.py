@@ -17,7 +17,7 @@ from dpstats.arguments import as_int, listed, number, numbers, require_sizes, sh
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
 from dpstats.frame.far_scores import FarScores, far_scores
-from dpstats.frame.few_rows import few_differ, require_few_more, rows_like_few
+from dpstats.frame.few_rows import few_differ, fitted, require_few_more, rows_like_few
 from dpstats.frame.formula.aliases import far_powers, refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
@@ -472,8 +472,10 @@ def public_moments(
         return found
     usable = slice(None) if block.usable is None else block.usable
     weight = np.ones(len(y)) if block.weight is None else block.weight
-    known = gram, cross / m, block.x[usable], y[usable], weight[usable]
-    return replace(found, few_differ=few_differ(*known), far=far_scores(*known))
+    x, weight = block.x[usable], weight[usable]
+    z, residual = fitted(gram, cross / m, x, y[usable])
+    few, far = few_differ(residual, weight), far_scores(x, z, residual, weight)
+    return replace(found, few_differ=few, far=far)
 
 
 def _computable(values: Array) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,6 @@ _NOTHING = 1e-8
 """Laws less probable than this are left out of quantiles over laws."""
 WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
-_EVERY = slice(None)
 _TENTH = 0.1
 """Share of the rows beyond the 90 % quantile."""
 _LONGEST = 0.3
@@ -375,9 +373,9 @@ class _Laws:
     log_body: Floats
     log_outliers: Floats
 
-    def longer(self, lengths: Floats, n: int, some: Any = _EVERY) -> tuple[Floats, Floats]:
+    def longer(self, lengths: Floats, n: int) -> tuple[Floats, Floats]:
         """How many of n rows, in the body and as outliers, are longer; lengths in quantiles."""
-        body = _TENTH * n * _law(np.log(lengths), self.slopes[some], self.bends[some])
+        body = _TENTH * n * _law(np.log(lengths), self.slopes, self.bends)
         return body, _apart(lengths, self.rows, self.powers)
 
 

@@ -126,9 +126,8 @@ class Whitened:
     @property
     def hidden(self) -> Mask:
         """Coefficients of which too little is seen for an error."""
-        if not self.stretched:
-            return leaning(self.whitening.back, self.curvature) | self.nothing
-        least = min(_SATURATED, _BARELY * least_visible(self.curvature))
+        barely = min(_SATURATED, _BARELY * least_visible(self.curvature))
+        least = barely if self.stretched else 0.0
         return leaning(self.whitening.back, self.curvature, least) | self.nothing
 
 
