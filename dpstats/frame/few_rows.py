@@ -1,12 +1,15 @@
-"""What a few public rows decide: directions of the design, or the mean square of residuals."""
+"""What a few public rows decide: directions of the design, the mean square of residuals, far scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpstats.frame.far_scores import FarScores, far_scores
 from dpstats.frame.table import Array
 
 _SEEN = 1e-10
@@ -16,6 +19,52 @@ _SHORT, _NORMAL_QUANTILE = 4.0, 1.645
 quantile of normal ones."""
 _FEW_ROWS = 4
 """Rows that there are of each kind at least, for whitening; and times the mean, a high leverage."""
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """What a few of the public rows decide; all of it None where that is not known.
+
+    Attributes
+    ----------
+    added : ndarray, shape (d, d), or None
+        Second moments of more rows like those of which there are one to three (`rows_like_few`).
+    differ : bool or None
+        Whether few rows make the mean square of residuals, as amounts that few spend.
+    far : FarScores or None
+        Where the long scores of their fit point.
+    """
+
+    added: Array | None = None
+    differ: bool | None = None
+    far: FarScores | None = None
+
+    @classmethod
+    def with_responses(
+        cls, added: Array | None, gram: Array, cross: Array, x: Array, y: Array, weight: Array
+    ) -> FewRows:
+        """Of rows that have responses; ``gram`` and ``cross`` are their second moments."""
+        z, residual = fitted(gram, cross, x, y)
+        return cls(added, few_differ(residual, weight), far_scores(x, z, residual, weight))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "added": None if self.added is None else self.added.tolist(),
+            "differ": self.differ,
+            "far": None if self.far is None else self.far.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Any, gram: Array) -> FewRows:
+        """From JSON; raises whatever it may where this is not what `to_dict` wrote of such rows."""
+        added, differ, far = (saved[name] for name in ("added", "differ", "far"))
+        if differ is not None and type(differ) is not bool:
+            raise ValueError
+        if added is not None:
+            added = np.array(added, dtype=np.float64)
+            _require_few_more(gram, added)
+        return cls(added, differ, None if far is None else FarScores.from_dict(far, len(gram)))
 
 
 def few_differ(residual: Array, weight: Array) -> bool:
@@ -41,8 +90,10 @@ def rows_like_few(gram: Array, wx: Array, x: Array, m: int, columns: Sequence[in
     return np.asarray((added + added.T) / 2)
 
 
-def require_few_more(gram: Array, added: Array) -> None:
+def _require_few_more(gram: Array, added: Array) -> None:
     """Raise where these are no more rows like some of those behind ``gram``, as few as they are."""
+    if added.shape != gram.shape:
+        raise ValueError
     size = np.sqrt(np.diag(gram))
     size = np.outer(*2 * [np.where(size > 0, size, 1.0)])
     most = (_FEW_ROWS - 1) * gram

@@ -12,7 +12,7 @@ import numpy as np
 from dpstats.errors import FormulaError, PublicDataError
 from dpstats.frame.by_person import PersonsBlock, public_persons
 from dpstats.frame.design import Design
-from dpstats.frame.few_rows import rows_like_few
+from dpstats.frame.few_rows import FewRows, rows_like_few
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
@@ -162,14 +162,14 @@ def _factors(terms: Sequence[str]) -> list[set[str]]:
 
 
 def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
-    at = np.asarray(kept)
+    at, few = np.asarray(kept), moments.few
     return replace(
         moments,
         design=subset_design(moments.design, moments.design.formula, list(kept)),
         gram=moments.gram[np.ix_(at, at)],
         cross=None if moments.cross is None else moments.cross[at],
-        added=None if moments.added is None else moments.added[np.ix_(at, at)],
-        far=None,  # scores of another fit
+        # scores of another fit are not those of this one
+        few=replace(few, added=None if few.added is None else few.added[np.ix_(at, at)], far=None),
     )
 
 
@@ -189,25 +189,14 @@ def _within(moments: PublicMoments, public: Any, person: str | None) -> PublicMo
         cross_moments = moments.cross - column * cross / weight
         # how much varies within persons these rows do not tell: they count as few
         few = len(moments.terms) + 2
-        return replace(
-            moments,
-            gram=gram,
-            cross=cross_moments,
-            yy=yy,
-            m=few,
-            added=None,
-            few_differ=None,
-            far=None,
-        )
+        return replace(moments, gram=gram, cross=cross_moments, yy=yy, m=few, few=FewRows())
     x, y, weight, left = _demeaned(held)
     m = max(left, 1)
     wx = x * weight[:, None]
     gram, cross, yy = wx.T @ x / m, wx.T @ y / m, float(weight @ y**2) / m
     varying = np.flatnonzero(np.diag(gram) > 0)
     added = rows_like_few(gram, wx, x, m, varying.tolist()) if varying.size else None
-    return replace(
-        moments, gram=gram, cross=cross, yy=yy, m=m, added=added, few_differ=None, far=None
-    )
+    return replace(moments, gram=gram, cross=cross, yy=yy, m=m, few=FewRows(added))
 
 
 def _demeaned(held: PersonsBlock) -> tuple[Array, Array, Array, int]:

@@ -6,7 +6,7 @@ import html
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,7 @@ import pandas as pd
 from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown, spelled
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
-from dpstats.frame.far_scores import FarScores, far_scores
-from dpstats.frame.few_rows import few_differ, fitted, require_few_more, rows_like_few
+from dpstats.frame.few_rows import FewRows, rows_like_few
 from dpstats.frame.formula.aliases import far_powers, refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
@@ -72,12 +71,8 @@ class PublicMoments:
         What was spent on them, where they are a private release.
     ridged : bool
         Whether a ridge was added, for a sample that lacks some directions (`with_ridge`).
-    added : ndarray, shape (d, d), or None
-        Second moments of more rows like those of which there are one to three (`rows_like_few`).
-    few_differ : bool or None
-        Whether few rows make the mean square of residuals, as amounts that few spend; None: not known.
-    far : FarScores or None
-        Where the long scores of their fit point.
+    few : FewRows
+        What a few of the rows decide, as far as rows were there.
 
     See Also
     --------
@@ -102,9 +97,7 @@ class PublicMoments:
     dropped: int = 0
     spent: SpentOn | None = None
     ridged: bool = False
-    added: Array | None = None
-    few_differ: bool | None = None
-    far: FarScores | None = None
+    few: FewRows = field(default_factory=FewRows)
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -224,9 +217,9 @@ class PublicMoments:
         factor: whitened by so few they would be far longer than all others, and be cut. Where responses
         are zeros and ones it is known how long their scores are, and cuts are chosen for that.
         """
-        if self.added is None or self.zeros_and_ones:
+        if self.few.added is None or self.zeros_and_ones:
             return self.gram
-        return self.gram + self.added
+        return self.gram + self.few.added
 
     @property
     def zeros_and_ones(self) -> bool:
@@ -306,9 +299,7 @@ class PublicMoments:
                 "dropped": self.dropped,
                 "spent": None if self.spent is None else vars(self.spent),
                 "ridged": self.ridged,
-                "added": None if self.added is None else self.added.tolist(),
-                "few_differ": self.few_differ,
-                "far": None if self.far is None else self.far.to_dict(),
+                "few": self.few.to_dict(),
             },
             allow_nan=False,
         )
@@ -464,7 +455,7 @@ def public_moments(
     if marks and table.n <= BLOCK_ROWS:
         assert design.constant is not None
         added = rows_like_few(gram, wx, block.x, m, [design.constant, *marks])
-        only = replace(only, added=added)
+        only = replace(only, few=FewRows(added))
     if design.response is None:
         return only
     found = replace(only, cross=cross / m, yy=yy / m)
@@ -473,9 +464,8 @@ def public_moments(
     usable = slice(None) if block.usable is None else block.usable
     weight = np.ones(len(y)) if block.weight is None else block.weight
     x, weight = block.x[usable], weight[usable]
-    z, residual = fitted(gram, cross / m, x, y[usable])
-    few, far = few_differ(residual, weight), far_scores(x, z, residual, weight)
-    return replace(found, few_differ=few, far=far)
+    few = FewRows.with_responses(only.few.added, gram, cross / m, x, y[usable], weight)
+    return replace(found, few=few)
 
 
 def _computable(values: Array) -> bool:
@@ -514,14 +504,9 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     matrix = _shaped(gram, (d, d))
     vector = None if cross is None else _shaped(cross, (d,))
     _check_moments(matrix, vector, yy)
-    added = None if saved.get("added") is None else _shaped(saved["added"], (d, d))
-    if added is not None:
-        require_few_more(matrix, added)
-    ridged, few = saved.get("ridged") is True, saved.get("few_differ")
-    if few is not None and type(few) is not bool:
-        raise ValueError
-    far = None if saved.get("far") is None else FarScores.from_dict(saved["far"], d)
-    return cls(design, m, matrix, vector, yy, dropped, spent, ridged, added, few, far)
+    few = FewRows.from_dict(saved["few"], matrix) if "few" in saved else FewRows()
+    ridged = saved.get("ridged") is True
+    return cls(design, m, matrix, vector, yy, dropped, spent, ridged, few)
 
 
 def _shaped(values: Any, shape: tuple[int, ...]) -> Array:

@@ -198,7 +198,7 @@ def plan_lm(
     coef, residual = public_fit(moments.gram, moments.cross, moments.yy, moments.m)
     size = residual_sd(sigma, residual, moments)
     # where far scores of so few rows point, simulated rows do not follow
-    moments = replace(moments, far=None)
+    moments = replace(moments, few=replace(moments.few, far=None))
     task = LinearTask(method, moments.design, moments, None, ridge, eta, vcov)
     options = {**given, "delta": delta, "method": method, "ridge": ridge, "sigma": sigma}
     options |= {"vcov": vcov, "weights": weights, "offset": offset, "limits": limits}

@@ -65,30 +65,33 @@ def test_rows_of_which_there_are_few_are_more_for_whitening(clean):
         for first in (True, False):
             levels = {"g": ["a", "b", "c"] if first else ["b", "c", "a"]}
             found = public_moments("y ~ x + g", some, limits=levels)
-            assert found.added is not None
-            at, constant = found.terms.index("g[T.b]") if first else 3, found.added[0, 0]
+            assert found.few.added is not None
+            at, constant = found.terms.index("g[T.b]") if first else 3, found.few.added[0, 0]
             assert constant * found.m == pytest.approx(4 - k, rel=0.02)
-            own = found.added[at, at] if not first else constant
+            own = found.few.added[at, at] if not first else constant
             assert own == pytest.approx(constant)
             again = PublicMoments.from_json(found.to_json())
-            assert again.added.tobytes() == found.added.tobytes()
-    assert public_moments("y ~ x + g", clean).added is None
+            assert again.few.added.tobytes() == found.few.added.tobytes()
+    assert public_moments("y ~ x + g", clean).few.added is None
     saved = json.loads(again.to_json())
+    few = saved["few"]
     for times, moved in ((1e10, 0.0), (4.0, 0.0), (-1.0, 0.0), (1.0, 1e-6), (1.0, np.nan)):
-        wrong = (times * again.added + moved * np.eye(4)[:, [0] * 4]).tolist()
+        wrong = (times * again.few.added + moved * np.eye(4)[:, [0] * 4]).tolist()
         with pytest.raises(PublicDataError, match="not written by"):
-            PublicMoments.from_json(json.dumps(saved | {"added": wrong}))
-    assert public_moments("y ~ x", frame).added is None
+            PublicMoments.from_json(json.dumps(saved | {"few": few | {"added": wrong}}))
+    assert public_moments("y ~ x", frame).few.added is None
 
 
 def test_few_residuals_that_make_the_mean_square_are_known(clean):
     spent = clean.assign(y=np.where(np.arange(len(clean)) % 50 == 0, 100.0, 0.0))
     for frame, few in ((clean, False), (spent, True)):
         found = public_moments("y ~ x + g", frame)
-        assert found.few_differ is few
-        assert PublicMoments.from_json(found.to_json()).few_differ is few
-    assert public_moments("~ x", clean).few_differ is None
-    saved = json.loads(public_moments("y ~ x", clean).to_json()) | {"few_differ": 1}
+        assert found.few.differ is few
+        assert PublicMoments.from_json(found.to_json()).few.differ is few
+    assert public_moments("~ x", clean).few.differ is None
+    saved = json.loads(public_moments("y ~ x", clean).to_json()) | {
+        "few": {"added": None, "differ": 1, "far": None}
+    }
     with pytest.raises(PublicDataError, match="not written by"):
         PublicMoments.from_json(json.dumps(saved))
 
@@ -106,27 +109,28 @@ def test_far_scores_are_means_of_what_is_beyond(clean):
         at = times * usual
         kept = np.minimum(np.maximum(lengths - at, 0.0), at) / lengths
         expected = (x * (kept * residual)[:, None]).mean(axis=0) / usual
-        mean, square = found.far.between(times)
+        mean, square = found.few.far.between(times)
         assert mean == pytest.approx(expected, abs=2e-3)
         kept = np.minimum(np.maximum(lengths / usual - times, 0.0), times)
         assert square == pytest.approx((kept**2).mean(), rel=0.05)
     assert np.abs(expected).max() > 0.01
     other = public_moments("y ~ x + g", bent.assign(y=1e6 * bent.y, x=1e-3 * bent.x))
-    assert other.far.beyond == pytest.approx(found.far.beyond * [1, 1e-3, 1, 1], abs=1e-9)
-    heavy = public_moments("y ~ x", bent, weights="w", limits={"(weights)": (0, 2)}).far
+    assert other.few.far.beyond == pytest.approx(found.few.far.beyond * [1, 1e-3, 1, 1], abs=1e-9)
+    heavy = public_moments("y ~ x", bent, weights="w", limits={"(weights)": (0, 2)}).few.far
     assert np.isfinite(heavy.beyond).all()
-    assert not found.far.between(100.0)[0].any()
+    assert not found.few.far.between(100.0)[0].any()
 
 
 def test_far_scores_from_json_are_those_of_rows_or_refused(clean):
     found = public_moments("y ~ x + g", clean)
     again = PublicMoments.from_json(found.to_json())
-    assert again.far.beyond.tobytes() == found.far.beyond.tobytes()
-    assert public_moments("~ x", clean).far is None
+    assert again.few.far.beyond.tobytes() == found.few.far.beyond.tobytes()
+    assert public_moments("~ x", clean).few.far is None
     exact = public_moments("y ~ x", clean.assign(y=0.0))
-    assert PublicMoments.from_json(exact.to_json()).far is None
+    assert PublicMoments.from_json(exact.to_json()).few.far is None
     saved = json.loads(found.to_json())
-    far = saved["far"]
+    few = saved["few"]
+    far = few["far"]
     for wrong in (
         {"lengths": [1.0]},
         {"lengths": far["lengths"][::-1]},
@@ -137,7 +141,7 @@ def test_far_scores_from_json_are_those_of_rows_or_refused(clean):
         {"squares": [-1.0] * len(far["lengths"])},
     ):
         with pytest.raises(PublicDataError, match="not written by"):
-            PublicMoments.from_json(json.dumps(saved | {"far": far | wrong}))
+            PublicMoments.from_json(json.dumps(saved | {"few": few | {"far": far | wrong}}))
 
 
 def test_a_cell_that_no_public_row_has_is_no_formula_that_says_something_twice(clean):

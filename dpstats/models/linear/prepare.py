@@ -191,9 +191,9 @@ def prepared(
         *how,
         marks=marks,
         radius=radius,
-        few_differ=moments.few_differ,
+        few_differ=moments.few.differ,
         taken=taken,
-        far=None if session.by_person else moments.far,
+        far=None if session.by_person else moments.few.far,
         m=moments.m,
     )
 
