@@ -408,13 +408,15 @@ def trusted_step(
     reach: StepRange,
     scoring: float,
     model: LandsInModel | None = None,
+    by_chance: float = 0.0,
 ) -> GlmStep:
     """Newton step (M + P) move = s/kappa - P anchor, damped where it would move too far.
 
     A step that changes linear predictors by more than 3 is replaced by the longest Levenberg-Marquardt
     step (M + P + damp metric) that does not; with a ``model`` it ends where that says, and goes by 4 at
     most. ``scoring`` is the relative difference of expected and observed information, 0 for
-    canonical links.
+    canonical links. ``by_chance``: a score that is no longer than that is noise, which the error of the
+    step counts: it ends where it may, since only a few public rows, far out, may move far by it.
     """
     d = len(anchor)
     right = score / slope - penalty @ anchor
@@ -423,7 +425,7 @@ def trusted_step(
     if model is not None:
         move = model.landing(anchor, move, penalty, _LANDS)
         damped = model.largest(move) > 0.99 * _LANDS
-    elif damped := reach.largest(move) > _FARTHEST:
+    elif damped := reach.largest(move) > _FARTHEST and float(right @ right) > by_chance**2:
         unit = reach.metric * (np.trace(hessian) / np.trace(reach.metric))
         move = _longest(lambda damp: np.linalg.solve(hessian + damp * unit, right), reach.largest)
     relative = curvature.relative_error(inverse)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.session import clamp_to_safe_range
@@ -67,6 +68,8 @@ _USUAL_EFFECT = 2.5
 """Standard deviation of effects of levels on a linear predictor, before rows are seen."""
 _LANDINGS = 3
 """Times that a step is taken again with the penalty of where it ends."""
+_BY_CHANCE = 0.99
+"""Probability with which a last score is noise, so that its step may go as far as it does."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 
@@ -331,7 +334,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         score: Floats = made.score.value + self._lost(plan, made)
         if plan.lean is not None:
             score = np.linalg.solve(plan.lean.turn, score)
-        step = self._step(curvature, score, made.score.noise_sd, plan.cut.slope, model)
+        step = self._step(curvature, score, made.score.noise_sd, plan.cut.slope, model, plan.last)
         self.curvature = curvature
         self.lines.append(_step_line(len(self.steps) + 1, step, curvature, self.session.n))
         moved = 0.3 * self.start.reach.typical(step.step.move)
@@ -346,10 +349,12 @@ class GlmRounds(ScoreRounds[GlmStep]):
         noise_sd: float,
         slope: float,
         model: Model | None,
+        last: bool,
     ) -> GlmStep:
         """A step, and again with the penalty of where it ends: there rows may tell far less."""
         back, sd = self.coordinates.back[self.few], noise_sd / slope
         how = self.anchor, score, noise_sd, slope, self.start.reach, self.scoring, model
+        how = *how, self._by_chance(sd) if last else 0.0
         size = self._prior(curvature.used, sd)
         step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
         if model is not None and self.few.any():
@@ -358,6 +363,12 @@ class GlmRounds(ScoreRounds[GlmStep]):
                 size = np.maximum(size, self._prior(there, sd))
                 step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
         return step
+
+    def _by_chance(self, noise_sd: float) -> float:
+        """How long a score is at most, if it is noise of this ``noise_sd`` and of the step before it."""
+        before = self.steps[-1].step.noise_sd if self.steps else 0.0
+        longest = 2 * float(special.gammaincinv(len(self.anchor) / 2, _BY_CHANCE))
+        return math.hypot(noise_sd, before) * math.sqrt(longest)
 
     def _prior(self, information: Floats, noise_sd: float) -> Floats:
         """Penalties on effects of which hardly more than noise is seen: those of levels and marks.

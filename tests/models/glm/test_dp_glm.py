@@ -758,6 +758,19 @@ def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 5, 17, 18])
+def test_a_far_public_row_that_noise_moves_costs_no_error(seed: int) -> None:
+    """The last step is mostly noise, in which such a row changes its linear predictor by more than 3."""
+    n, m, truth = 5000, 100, [-1.2, -0.2, 0.7]
+    generator = np.random.default_rng(seed)
+    x, z = np.exp(1.5 * generator.normal(size=n + m)), generator.normal(size=n + m)
+    y = generator.random(n + m) < 1 / (1 + np.exp(1.2 + 0.2 * x - 0.7 * z))
+    table = pd.DataFrame({"y": y, "x": x, "z": z})
+    fit = dp_glm("y ~ x + z", table[m:], table[:m], family="binomial", mu=0.5, seed=seed)
+    away = np.abs(fit.coef().to_numpy() - truth) / fit.se().to_numpy()
+    assert (away < 4).all()
+
+
 def test_rows_far_outside_the_public_ones_are_said() -> None:
     """Half a percent of codes, -999, of which public rows have none: three fits of four see them."""
     said = {True: 0, False: 0}
