@@ -42,6 +42,7 @@ from dpstats.frame import (
     require_formula,
     with_response,
 )
+from dpstats.numerics.matrices import has_symmetric_whitening
 from dpstats.numerics.public_rows import PublicRows
 
 SAME_TABLE = (
@@ -169,6 +170,16 @@ def both_together(spent: SpentOn, mu: float, unit: PrivacyUnit) -> float | None:
         return None
     times = unit.times if spent.rows == 1 else 1 if unit.times <= spent.rows else None
     return None if times is None else math.hypot(times * spent.mu, mu)
+
+
+def require_papers_whitening(moments: PublicMoments) -> None:
+    """Raise unless columns are of sizes for which the papers' S^-1/2 can be computed."""
+    if not has_symmetric_whitening(moments.gram):
+        raise PublicDataError(
+            "method='pmt' whitens by the root of the public second moment, which is lost to rounding "
+            "where columns differ in size by a factor of 1e12 or more: change their units, or use "
+            "method='anchored', for which units do not matter."
+        )
 
 
 def public_rows(design: Design, public: Any) -> PublicRows:

@@ -15,6 +15,8 @@ _NARROW = 0.1
 _MUCH_LESS, _ALIKE = 0.35, 0.9
 """Of what the smallest eigenvalue usually is: from where rows are better whitened without public ones,
 and from where it is another."""
+_LEAST_SINGULAR = 1e-13
+"""Of the largest singular value of a whitening, below which rounding hides another."""
 
 
 def symmetric_power(matrix: Floats, power: float) -> Floats:
@@ -84,9 +86,24 @@ def equilibrated_inverse(moment: Floats) -> Floats:
 
 
 def symmetric_whitening(moment: Floats) -> Whitening:
-    """The papers' whitening W = S^-1/2, from the singular values of the equilibrated one."""
+    """The papers' whitening W = S^-1/2, from the singular values of the equilibrated one.
+
+    See `has_symmetric_whitening`: it follows no change of units, and may be lost to rounding.
+    """
     left, values, _ = np.linalg.svd(equilibrated_whitening(moment).back)
     return Whitening((left * values) @ left.T, (left / values) @ left.T)
+
+
+def has_symmetric_whitening(moment: Floats) -> bool:
+    """Whether S^-1/2 can be computed: its singular values are no less than rounding makes of others.
+
+    Examples
+    --------
+    >>> [has_symmetric_whitening(np.diag([1.0, size])) for size in (1e-20, 1e-40)]
+    [True, False]
+    """
+    values = np.linalg.svd(equilibrated_whitening(moment).back, compute_uv=False)
+    return bool(values[-1] > _LEAST_SINGULAR * values[0])
 
 
 def equivariant_whitening(spread: Floats) -> Whitening:

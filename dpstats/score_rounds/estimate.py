@@ -468,19 +468,27 @@ def filled_share(empty_share: float, noise_sd: float) -> float:
     return 1.0 if empty_share < 3 * noise_sd else max(1.0 - empty_share, 0.01)
 
 
+@np.errstate(all="ignore")  # responses may be of any size
 def r_squared(estimate: Estimate, intercept: int | None) -> tuple[float, float] | None:
-    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero."""
+    """R^2 and adjusted R^2 as in R: about the mean when there is an intercept, else about zero.
+
+    None where they are not known, or numbers are too large to square.
+    """
     if estimate.dispersion is None:
         return None
     plain = _share_explained(estimate, _explained(estimate, intercept)[0], estimate.dispersion)
+    if not math.isfinite(plain):
+        return None
     lost = 0 if intercept is None else 1
     freedom = max(estimate.n - len(estimate.coef), 1)
     return plain, 1 - (1 - plain) * (estimate.n - lost) / freedom
 
 
+@np.errstate(all="ignore")  # responses may be of any size
 def r_squared_range(estimate: Estimate, intercept: int | None) -> tuple[float, float] | None:
     """Where R^2 lies: two standard deviations of the noise of what is explained, what noise adds to it
-    in the mean, and the range of the residual variance. None where noise of coefficients is not known.
+    in the mean, and the range of the residual variance. None where noise of coefficients is not known,
+    or numbers are too large to square.
     """
     limits, noise = estimate.dispersion_range, estimate.privacy
     if limits is None or np.isnan(noise).any():
@@ -491,7 +499,8 @@ def r_squared_range(estimate: Estimate, intercept: int | None) -> tuple[float, f
     of_moments = estimate.moments_sd * float(np.sum((estimate.root @ c) ** 2))
     unsure = 2 * math.hypot(math.sqrt(max(variance, 0.0)), of_moments)
     low, high = max(explained - unsure - float(np.trace(by_noise)), 0.0), explained + unsure
-    return _share_explained(estimate, low, limits[1]), _share_explained(estimate, high, limits[0])
+    found = _share_explained(estimate, low, limits[1]), _share_explained(estimate, high, limits[0])
+    return found if all(map(math.isfinite, found)) else None
 
 
 def _share_explained(estimate: Estimate, explained: float, variance: float) -> float:

@@ -43,6 +43,8 @@ _PLENTY = 4.0
 """The same, from which few public rows of a level are worth less than none."""
 _FEW = 8
 """Public rows for a column, fewer than which hardly tell its coordinates."""
+_LARGEST = 2.0**190
+"""Size of responses for which cuts of scores, of at most 2^200, leave room."""
 _ENOUGH = 1.6
 """Times the least budget, from which fits of up to 100 levels all have errors."""
 
@@ -262,7 +264,7 @@ def first_look(
     ) as session:
         seen = whiten(session, back, nothing)
     enough = suffices(used, total.mu, source.d)
-    if response and found[-1].scale is None:
+    if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
         enough = False
     others = found[-1].others if response else 0.0
     return FirstLook(seen, location, scale, enough, others), session

@@ -49,8 +49,8 @@ _PARTIAL = ("log", "log2", "log10", "log1p", "sqrt")
 """Functions of formulas that have no value for some numbers."""
 TOO_LITTLE = (
     "The rows hold too little information for a fit: hardly any can be used, or their responses "
-    "hardly differ. No coefficients are given. Look at missing values, at levels that were not "
-    "declared, and at limits that most values exceed.",
+    "hardly differ, or are too large to square. No coefficients are given. Look at missing values, at "
+    "levels that were not declared, and at limits that most values exceed.",
 )
 
 

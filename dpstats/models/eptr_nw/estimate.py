@@ -406,7 +406,7 @@ def _believed(gains: Floats) -> float:
     """The mean of gains by row, shrunk by its own sampling error, to nothing where it is noise."""
     mean = float(gains.mean())
     error2 = float(gains.var()) / len(gains)
-    return mean * max(1 - error2 / mean**2, 0.0) if mean != 0 else 0.0
+    return mean * max(1 - (math.sqrt(error2) / mean) ** 2, 0.0) if mean != 0 else 0.0
 
 
 # -- nodes -----------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from dpstats.public_input import (
     choose_method,
     declared,
     public_rows,
+    require_papers_whitening,
     require_written_response,
     resolve_public,
     sums_persons,
@@ -202,6 +203,8 @@ def dp_glm(
         call, unknown = with_levels(call, formula, data, limits, weights, offset)
     else:
         moments, known = family_moments(formula, public, model, weights, offset, limits, partly)
+        if method == "pmt":
+            require_papers_whitening(moments)
         design = moments.design
         alone = partly and not moments.determines_columns()
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}

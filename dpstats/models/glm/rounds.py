@@ -353,8 +353,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
     ) -> GlmStep:
         """A step, and again with the penalty of where it ends: there rows may tell far less."""
         back, sd = self.coordinates.back[self.few], noise_sd / slope
-        how = self.anchor, score, noise_sd, slope, self.start.reach, self.scoring, model
-        how = *how, self._by_chance(sd) if last else 0.0
+        by_chance = self._by_chance(sd) if last else 0.0
+        how = self.anchor, score, noise_sd, slope, self.start.reach, self.scoring, model, by_chance
         size = self._prior(curvature.used, sd)
         step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
         if model is not None and self.few.any():

@@ -33,6 +33,7 @@ from dpstats.public_input import (
     check_terms,
     choose_method,
     declared,
+    require_papers_whitening,
     require_written_response,
     resolve_public,
     sums_persons,
@@ -206,6 +207,7 @@ def dp_lm(
         alone = partly and not moments.determines_columns()
         if method == "pmt":
             require_response(moments)
+            require_papers_whitening(moments)
         design = moments.design
     if design is not None:
         check_response(design)
