@@ -47,6 +47,7 @@ from dpstats.frame import (
     open_rows,
     opened,
     private_design,
+    remember_private,
     require_known_limits,
     shows_types,
     undeclared_levels,
@@ -181,6 +182,7 @@ class Call(Generic[_Spent]):
         """
         stated = self.given.get("epsilon"), self.given.get("delta")
         label = label_of(data, reads_paths)
+        remember_private(data)
         charge = charged(self.budget, self.total, self.unit, text, label, stated)
         unit = self.unit
         first = None if unit.person is None else FirstRows(unit.person, unit.rows)

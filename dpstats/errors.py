@@ -121,6 +121,10 @@ class PlanWarning(UserWarning):
     """The plan of a call, made from public numbers alone, promises little."""
 
 
+class PrivateRowsWarning(UserWarning):
+    """Rows that a method shows are the private rows of an earlier call."""
+
+
 charged_call: ContextVar[str] = ContextVar("the running call, if a budget pays for it", default="")
 
 

@@ -32,6 +32,7 @@ from dpstats.frame.new_rows import new_rows
 from dpstats.frame.panel import PanelColumns, panel_moments
 from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
+from dpstats.frame.private_tables import remember_private
 from dpstats.frame.products import DesignProducts, design_products
 from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
 from dpstats.frame.rows import (
@@ -96,6 +97,7 @@ __all__ = [
     "public_moments",
     "public_persons",
     "refuse_aliases",
+    "remember_private",
     "require_formula",
     "require_known_limits",
     "shows_types",

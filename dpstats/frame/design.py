@@ -40,6 +40,11 @@ class ColumnSpec:
         """Levels when the column's value is the number of a level, None when it is a number."""
         return None if self.kind == "number" else self.levels
 
+    @property
+    def numbered(self) -> bool:
+        """Whether its levels are numbers."""
+        return self.levels is not None and not any(isinstance(v, str | bool) for v in self.levels)
+
 
 @dataclass(frozen=True)
 class BoundFactor:

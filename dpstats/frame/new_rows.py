@@ -11,6 +11,7 @@ import pandas as pd
 from dpstats.arguments import in_prose, listed
 from dpstats.errors import ArgumentError, SchemaError, warn_at_call
 from dpstats.frame.design import Design
+from dpstats.frame.private_tables import warn_of_private_rows
 from dpstats.frame.table import Table
 
 
@@ -19,6 +20,7 @@ def new_rows(newdata: Any, verb: str = "slopes") -> pd.DataFrame:
 
     ``verb``: the method that they are given to, for messages.
     """
+    warn_of_private_rows(newdata)
     if isinstance(newdata, pd.DataFrame):
         return newdata.reset_index(drop=True)
     if newdata is None:

@@ -20,12 +20,13 @@ import pandas as pd
 
 from dpstats.arguments import naming
 from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
-from dpstats.frame.design import ROLES, Design
+from dpstats.frame.design import ROLES, ColumnSpec, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
 from dpstats.frame.new_rows import new_rows, warn_of_far_values, warn_of_new_levels
 from dpstats.frame.persons import FirstRows, OfPersons
+from dpstats.frame.private_tables import warn_of_private_rows
 from dpstats.frame.reading import other_rows
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
@@ -309,8 +310,10 @@ def predicted_rows(
     """Design and offset of ``newdata=``, which errors name, and the index of the frame that it may be.
 
     New rows may be shown to anybody: where ``warns``, levels that the design does not know are named,
-    and columns with values beyond declared limits.
+    and columns with values beyond declared limits, and it is said if they are private rows after all.
     """
+    if warns:
+        warn_of_private_rows(newdata)
     with naming("newdata"):
         x, offset = design_matrix(design, newdata)
     if warns and (np.isnan(x).any() or design.boxes):
@@ -355,8 +358,7 @@ def encode(
         elif spec.kind == "number":
             numbers[name] = np.ascontiguousarray(table.numbers(name, start, stop))
         else:
-            assert spec.levels is not None
-            codes[name] = table.codes(name, spec.levels, start, stop)
+            codes[name] = _category_codes(table, name, spec, start, stop)
             numbers[name] = codes[name].astype(np.float64)
         if spec.kind == "number":
             numbers[name] = _finite(numbers[name], dead)
@@ -454,7 +456,16 @@ def _finite(values: Array, dead: Mask, copy: bool = False) -> Array:
     return values.copy() if copy else values
 
 
+def _category_codes(table: Table, name: str, spec: ColumnSpec, start: int, stop: int) -> Codes:
+    """Positions of the cells in the levels, -1 when unknown; cells of numbers stand for such levels."""
+    assert spec.levels is not None
+    if not spec.numbered or table.type_of(name).kind != "number":
+        return table.codes(name, spec.levels, start, stop)
+    return _number_codes(table.numbers(name, start, stop), np.array(spec.levels, np.float64))
+
+
 def _number_codes(values: Array, levels: Array) -> Codes:
-    """Positions of numbers in the (sorted) levels, -1 when unknown."""
-    position = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
-    return np.where(levels[position] == values, position, -1)
+    """Positions of numbers in the levels, which have any order, -1 when unknown."""
+    order = np.argsort(levels)
+    place = order[np.minimum(np.searchsorted(levels[order], values), len(levels) - 1)]
+    return np.where(levels[place] == values, place, -1)

@@ -31,13 +31,15 @@ class Declared:
 
 
 def declared_spec(name: str, value: Any) -> Declared:
-    """Read one entry of a schema.
+    """Read one entry of a schema, unless it is read.
 
     Examples
     --------
     >>> declared_spec("age", (18, 99)).span
     (18.0, 99.0)
     """
+    if isinstance(value, Declared):
+        return value
     if value is bool:
         return Declared(ColumnSpec("bool", (False, True)))
     if value is float or value is int:
@@ -55,8 +57,8 @@ def declared_spec(name: str, value: Any) -> Declared:
     if isinstance(value, list) and value:
         levels = check_levels(name, value)
         if all(_is_number(level) for level in levels):
-            levels = tuple(sorted(levels))
-            return Declared(ColumnSpec("number", levels), (float(levels[0]), float(levels[-1])))
+            span = float(min(levels)), float(max(levels))
+            return Declared(ColumnSpec("number", levels), span)
         return Declared(ColumnSpec("category", levels))
     raise SchemaError(
         f"'{name}' must be declared as (low, high) or float for a number, as a list of levels for "
@@ -83,6 +85,8 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
         if needed == "number" and name not in design.entering:
             # True and False are 1 and 0 in a response, an offset or a weight
             accepted += ("bool",)
+        if needed == "category" and design.columns[name].numbered:
+            accepted += ("number",)
         if type_.kind not in accepted:
             advice = ADVICE.get(type_.kind, "") if needed == "number" else ""
             if type_.kind == "number":

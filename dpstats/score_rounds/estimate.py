@@ -27,7 +27,7 @@ from dpstats.numerics.matrices import (
 
 _VISIBLE = 1.2
 """Times the largest eigenvalue of the noise of a curvature, what is seen of it."""
-_LEANING = 0.002
+_LEANING = 0.01
 """Share of a coefficient in directions that are not seen, from which no error is given for it: their
 variance may be hundreds of times that of the others."""
 

@@ -225,8 +225,8 @@ def hidden_note(
     if absent.any():
         notes.append(
             f"Hardly any row seems to differ in {_some(terms, absent)}: left out, with a "
-            "coefficient of zero. The constant absorbs its average effect. Declared levels are "
-            "seen where fewer rows have them."
+            "coefficient of zero. The constant absorbs its average effect. Levels are seen where fewer "
+            "rows have them, and so are columns that are known to be zero or one: limits={'x': (0, 1)}."
         )
     if (unknown & ~absent).any():
         notes.append(

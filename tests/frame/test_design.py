@@ -146,6 +146,37 @@ def test_limits_give_levels(clean, private):
     assert design.terms == ("Intercept", "g[T.b]", "g[T.a]", "g[T.d]")
 
 
+def test_levels_of_numbers_keep_their_order_too(clean, private):
+    """The first declared one is the baseline, with public rows and without."""
+    order = [2, 0, 3, 1]
+    named = ("Intercept", *(f"C(k)[T.{level}]" for level in order[1:]))
+    for design in (
+        learn_design("y ~ C(k)", clean, limits={"k": order}),
+        declare_design("y ~ C(k)", {"y": float, "k": order}),
+        private_design("y ~ C(k)", private, {"k": order}),
+    ):
+        assert design.terms == named
+        rows = pd.DataFrame({"k": [0, 1, 2, 3, 4]})
+        x, _ = design_matrix(design, rows)
+        assert x[:4, 1:].tolist() == [[k == level for level in order[1:]] for k in range(4)]
+        assert np.isnan(x[4]).all()
+
+
+def test_categories_of_numbers_need_no_public_rows():
+    """Their type is public; new rows may hold the numbers themselves."""
+    table = pd.DataFrame({"k": pd.Categorical([0, 2, 1]), "b": [True, False, True]})
+    design = private_design("~ k + b", table, {"k": [2, 0, 1], "b": [False, True]})
+    assert design.terms == ("Intercept", "k[T.0]", "k[T.1]", "b[T.True]")
+    x, _ = design_matrix(design, table)
+    assert x[:, 1:].tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 1]]
+    plain, _ = design_matrix(design, table.assign(k=[0, 2, 1]))
+    assert plain.tolist() == x.tolist()
+    again = private_design("~ k", table, {"k": table.k.dtype.categories.tolist()})
+    assert again.terms == ("Intercept", "k[T.1]", "k[T.2]")
+    with pytest.raises(SchemaError, match="False is the baseline"):
+        private_design("~ b", table, {"b": [True, False]})
+
+
 def test_declared_schema(private):
     schema = {
         "y": float,

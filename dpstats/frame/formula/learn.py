@@ -294,7 +294,7 @@ def _with_used_levels(
             ones = values == 1
             mark = bool((ones | (values == 0)).all() and ones.any() and not ones.all())
             return replace(spec, mark=mark and len(values) >= _TELLING)
-        numbers = np.unique(values) if not isinstance(limit, list) else np.array(sorted(limit))
+        numbers = np.array(limit) if isinstance(limit, list) else np.unique(values)
         integer = "int" in table.type_of(name).label.lower()
         plain = tuple(int(v) if integer else float(v) for v in numbers)
         return ColumnSpec("number", check_levels(name, plain))

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpstats.arguments import mapping
 from dpstats.errors import ArgumentError, SchemaError
-from dpstats.frame.design import Design
+from dpstats.frame.design import ColumnSpec, Design
 from dpstats.frame.formula.learn import WEIGHTS, declare_design
 from dpstats.frame.formula.reads import (
     categories_written,
@@ -16,9 +16,9 @@ from dpstats.frame.formula.reads import (
     used_columns,
     with_levels_written,
 )
-from dpstats.frame.schema import declared_spec, nearest, require_column
+from dpstats.frame.schema import Declared, declared_spec, nearest, require_column
 from dpstats.frame.source import column_types
-from dpstats.frame.table import ADVICE, AS_READ, Table
+from dpstats.frame.table import ADVICE, AS_READ, Table, check_levels
 
 
 def private_design(
@@ -121,7 +121,7 @@ def _private_kind(table: Table, name: str, formula: str, limit: Any, written: bo
     """
     require_column(table, name, f"'{formula}'")
     if limit is not None:
-        return limit
+        return _by_type(table, name, limit)
     kind = table.type_of(name).kind
     if table.type_of(name).label == AS_READ:
         kind = "category" if written else "number"
@@ -130,6 +130,26 @@ def _private_kind(table: Table, name: str, formula: str, limit: Any, written: bo
     if kind in ("category", "object"):
         return None
     raise SchemaError(f"the column {held_by(table, name, kind, formula)}")
+
+
+def _by_type(table: Table, name: str, limit: Any) -> Any:
+    """Limits of a column whose type says what a list of numbers, or of True and False, cannot.
+
+    Categories may be numbers; and of True and False no level is declared but that it is they.
+    """
+    if not isinstance(limit, list) or not table.lists_names:
+        return limit
+    type_, levels = table.type_of(name), check_levels(name, limit)
+    if type_.kind == "category" and type_.label != AS_READ:
+        return Declared(ColumnSpec("category", levels))
+    if type_.kind == "bool" and all(isinstance(level, bool) for level in levels):
+        if levels != (False, True):
+            raise SchemaError(
+                f"`{name}` holds True and False, of which False is the baseline: "
+                f"limits={{'{name}': bool}}. For True write relevel(factor({name}), ref='True')."
+            )
+        return bool
+    return limit
 
 
 def _undeclared(

@@ -1,0 +1,55 @@
+"""Methods that show rows say where these are the private table of an earlier call."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpstats import dp_lm
+from dpstats.datasets import fair
+from dpstats.errors import PrivateRowsWarning
+from dpstats.models.linear.result import LinearModel
+
+PUBLIC, PRIVATE = fair()
+
+
+@pytest.fixture(scope="module")
+def fit() -> LinearModel:
+    return dp_lm("rate_marriage ~ age + religious", PRIVATE, PUBLIC, mu=1, seed=1)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda fit, rows: fit.predict(rows),
+        lambda fit, rows: fit.predictions(rows, by="religious"),
+        lambda fit, rows: fit.slopes(rows),
+        lambda fit, rows: fit.comparisons(rows),
+        lambda fit, rows: fit.simulate(3, rows, seed=1),
+    ],
+)
+def test_private_rows_are_not_shown_without_a_word(
+    fit: LinearModel, shown: Callable[[Any, Any], Any]
+) -> None:
+    with pytest.warns(PrivateRowsWarning, match="not protected") as said:
+        shown(fit, PRIVATE)
+    assert len({str(one.message) for one in said}) == 1
+    assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivateRowsWarning)
+        shown(fit, PUBLIC)
+        fit.predictions(data=PRIVATE, mu=0.5, seed=1)
+
+
+def test_nothing_keeps_a_private_table_alive() -> None:
+    table = PRIVATE.copy()
+    alive = weakref.ref(table)
+    dp_lm("rate_marriage ~ age", table, PUBLIC, mu=1, seed=1)
+    del table
+    gc.collect()
+    assert alive() is None
