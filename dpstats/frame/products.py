@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.frame.design import Design
-from dpstats.frame.formula.grammar import TRUTHS, Expr
+from dpstats.frame.formula.grammar import TRUTHS
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class DesignProducts:
     Attributes
     ----------
     known : dict
-        Columns of which it is known what size they have: of levels, of comparisons and of marks.
+        Columns of which the formula says what size they have: of levels and of comparisons.
     factors : tuple
         For each column those that it is a product of; itself alone where it is none, or where one of
         the products of some of them is no column.
@@ -65,7 +65,7 @@ def design_products(design: Design) -> DesignProducts:
         factor = design.factors[text]
         if factor.fields.coding is not None:
             known[j] = float(np.nanmax(np.abs(factor.fields.coding[field]))) or 1.0
-        elif factor.expr.op in (*TRUTHS, "cut") or _is_mark(factor.expr, design):
+        elif factor.expr.op in (*TRUTHS, "cut"):
             known[j] = 1.0
     factors: list[tuple[int, ...]] = []
     shares: dict[tuple[int, ...], tuple[int, float]] = {}
@@ -84,11 +84,6 @@ def design_products(design: Design) -> DesignProducts:
         factors.append(made)
         shares[made] = j, of_parts / column.scale
     return DesignProducts(known, tuple(factors), shares)
-
-
-def _is_mark(expr: Expr, design: Design) -> bool:
-    """Whether it is a number that is known to be zero or one."""
-    return expr.op == "column" and design.columns[expr.value].mark
 
 
 def _complete(

@@ -116,15 +116,11 @@ class Cut:
 
 @dataclass(frozen=True)
 class Seen:
-    """The tail of scores as the histogram of a round shows it.
-
-    ``rows``: that of the lengths of rows, where no score is longer than its row.
-    """
+    """The tail of scores as the histogram of a round shows it."""
 
     histogram: LogHistogram
     tail: Tail
     n: int
-    rows: Tail | None = None
 
     def expected(self, length: float) -> float:
         """Mean length of what a cut at this length takes off the scores."""
@@ -139,12 +135,8 @@ class Seen:
         """What a cut at this length takes off and does not exceed, with this probability."""
         by_laws = most_excess(self.tail, self.n, length, power=1, level=level)
         counted = counted_excess(self.histogram, self.tail, self.n, length)
-        known = min(
-            by_laws, max(counted, self.expected(length))
-        )  # what noise makes of counts may be below zero
-        if self.rows is None:
-            return known
-        return min(known, float(np.interp(length, self.rows.lengths, self.rows.excess())))
+        # what noise makes of counts may be below zero
+        return min(by_laws, max(counted, self.expected(length)))
 
 
 def cut_for_intervals(

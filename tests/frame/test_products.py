@@ -74,13 +74,6 @@ def test_levels_have_a_known_size_and_stay_where_they_are() -> None:
         assert product == pytest.approx(is_level * _unit(data.a), abs=1e-9)
 
 
-def test_a_number_that_is_zero_or_one_is_of_size_one() -> None:
-    schema = {"y": float, "a": (0, 1), "b": (0, 2)}
-    made = design_products(declare_design("y ~ a * b", schema))
-    assert made.known == {1: 1.0}
-    assert made.searched() == (2,)
-
-
 def test_sums_to_zero_have_the_size_of_their_coding() -> None:
     _, _, made = _standardised("y ~ C(g, contr.sum) + a")
     assert sorted(made.known.values()) == [1.0, 1.0]

@@ -1651,6 +1651,13 @@ _ALONE = (
         f"{_FITTED}::test_a_steep_slope_to_a_rare_outcome_has_errors",
     ),
     _alone(
+        "a generalised fit does not ask public rows where long scores point",
+        "dpstats/models/glm/rounds.py",
+        "return self._with_public(self.far_scores(tail))",
+        "return self.far_scores(tail)",
+        "tests/models/glm/test_dp_glm.py::test_a_rate_that_bends_far_out_is_allowed_for[4000-1000-seeds1]",
+    ),
+    _alone(
         "a last step that is noise is damped",
         "dpstats/models/glm/rounds.py",
         "self._by_chance(sd) if last else 0.0",

@@ -135,6 +135,7 @@ GROUPS = (
             "dpstats.errors.BudgetError",
             "dpstats.errors.BudgetExceeded",
             "dpstats.errors.PlanWarning",
+            "dpstats.errors.PrivateRowsWarning",
         ),
     ),
 )

@@ -143,7 +143,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.stray = _longer_than(histograms[1], self._shown(), n)
         self.beyond = counted_excess(histograms[1], tail, n, plan.cut.length)
         if long is not None:
-            scores = Seen(histograms[1], tail, n, self.longest)
+            scores = Seen(histograms[1], tail, n)
             paid = mu * math.sqrt(costs.score)
             share = 0.0 if self.expected is None else self.expected.information_beyond(long.length)
             began = Anchor(level * self.steps[-1].error, level, share)
@@ -245,7 +245,22 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """
         if not self.steps or self.persons is not None or self.trials:
             return None
-        return self.far_scores(tail)
+        return self._with_public(self.far_scores(tail))
+
+    def _with_public(self, long: LongScores) -> LongScores:
+        """And what the long scores of public rows have at the same anchor, where there are some."""
+        rows = self.start.rows
+        if rows is None:
+            return long
+        back = self.coordinates.back
+        residual = rows.working(self.family, back @ self.anchor)[0]
+        scores = rows.x @ back * residual[:, None]
+        size = np.maximum(np.linalg.norm(scores, axis=1), 1e-300)
+        past = np.clip(size - long.length, 0.0, long.length)
+        mean, square = past / size @ scores / len(size), float((past**2).mean())
+        if not math.isfinite(square):
+            return long
+        return replace(long, public=mean, public_square=square, m=len(size))
 
     def _lost(self, plan: RoundPlan, made: Round) -> Floats:
         """What the cut of the last round is expected to take off the mean score, to be put back.
