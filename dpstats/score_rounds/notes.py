@@ -68,21 +68,26 @@ FAR_FROM_PUBLIC = (
     "Private rows lie far from the public ones, or vary far less than these in some direction: other "
     f"units, or another population. {_LEFT_OUT}",
 )
+FEW_DECIDE = (
+    "Few rows decide a direction of this fit, as where an outcome is rare and a column with its square "
+    f"tells it: public rows hardly know how much these tell there. {_LEFT_OUT}",
+)
 _LEARNT = (
     "What bs(), poly() or scale() in the formula have learnt is still of the public rows: predictions "
     "are off where private rows lie outside these. Without public=, limits= says where they lie.",
 )
 
 
-def left_out_note(design: Design, thin: str | None = None) -> tuple[str, ...]:
+def left_out_note(
+    design: Design, thin: str | None = None, why: tuple[str, ...] = FAR_FROM_PUBLIC
+) -> tuple[str, ...]:
     """Notes where public rows were no guide, and on what is still taken from them.
 
-    ``thin``: a mark of which few public rows tell.
+    ``thin``: a mark of which few public rows tell; or another reason ``why``.
     """
-    far = FAR_FROM_PUBLIC
     if thin is not None:
-        far = (f"Few public rows have `{thin}`, and hardly tell of its slopes. {_LEFT_OUT}",)
-    return far + (_LEARNT if design.states else ())
+        why = (f"Few public rows have `{thin}`, and hardly tell of its slopes. {_LEFT_OUT}",)
+    return why + (_LEARNT if design.states else ())
 
 
 def coordinates_note(after: float | None) -> tuple[str, ...]:

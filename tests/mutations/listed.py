@@ -1651,6 +1651,14 @@ _ALONE = (
         f"{_FITTED}::test_a_steep_slope_to_a_rare_outcome_has_errors",
     ),
     _alone(
+        "public rows that few decide are called another population",
+        "dpstats/models/glm/fit.py",
+        "FAR_FROM_PUBLIC if another else FEW_DECIDE",
+        "FAR_FROM_PUBLIC",
+        "tests/models/glm/test_dp_glm.py::"
+        "test_a_rare_outcome_that_a_square_tells_is_no_other_population[2000]",
+    ),
+    _alone(
         "a generalised fit does not ask public rows where long scores point",
         "dpstats/models/glm/rounds.py",
         "return self._with_public(self.far_scores(tail))",
@@ -1840,8 +1848,8 @@ _ALONE = (
     _alone(
         "a generalised fit that leaves public rows out forgets what it has spent on them",
         "dpstats/models/glm/methods.py",
-        "return _without_public(task, rows, total, noise, session)",
-        "return _without_public(task, rows, total, noise, None)",
+        "return _without_public(task, rows, total, noise, guided, session)",
+        "return _without_public(task, rows, total, noise, guided, None)",
         "tests/models/glm/test_dp_glm.py::"
         "test_public_rows_of_other_units_are_left_out_where_they_are_no_guide",
     ),

@@ -51,11 +51,14 @@ from dpstats.score_rounds.first_look import (
     suffices,
 )
 from dpstats.score_rounds.notes import (
+    FAR_FROM_PUBLIC,
+    FEW_DECIDE,
     TOO_LITTLE,
     allowance_line,
     average_condition,
     hidden_note,
     leaning_line,
+    left_out_note,
     outside_note,
     ridge_note,
     unseen_line,
@@ -120,10 +123,12 @@ def check_room(n: int, mu: float) -> None:
     require_share(Grid.for_rows(n), mu, _LEAST * _LEFT)
 
 
-def anchored_if_near(session: ScoreSession, start: StartingPoint, task: GlmTask) -> GlmFit | None:
-    """`anchored`; None where rows lie too far from public ones for these to guide rounds.
+def anchored_if_near(
+    session: ScoreSession, start: StartingPoint, task: GlmTask
+) -> GlmFit | tuple[str, ...]:
+    """`anchored`; or notes why public rows are no guide to the private ones.
 
-    As where one of them has other units. Lengths of rows tell it, and a first round that sees nothing in
+    As where one column has other units. Lengths of rows tell it, and a first round that sees nothing in
     a direction where public rows vary; not those of persons, who need public rows.
     """
     design, n, mu, seen = task.design, session.n, session.total.mu, None
@@ -136,15 +141,25 @@ def anchored_if_near(session: ScoreSession, start: StartingPoint, task: GlmTask)
         seen = _row_lengths(session, task.family, start)
         start = replace(start, spent=start.spent + ROW_LENGTHS)
         if seen.elsewhere(expected, start.m, d, mu):
-            return None
+            return left_out_note(design)
     rounds = _rounds(session, start, task, seen)
     made = rounds.one_round()
     if made is None:
         assert rounds.curvature is not None
-        few = start.few_along(rounds.curvature.narrowest)
         back = rounds.coordinates.back
-        if elsewhere(rounds.curvature, back, design, n, mu, start.m, few=few):
-            return None
+
+        def unlike(turn: Floats) -> bool:
+            """Whether rows T z hardly vary in a direction in which public ones do."""
+            assert rounds.curvature is not None
+            seen = rounds.curvature.turned(turn)
+            grown = float(np.linalg.norm(turn, 2)) ** 2
+            few = start.few_along(turn @ seen.narrowest)
+            seen = replace(seen, released_sd=grown * seen.released_sd)
+            return elsewhere(seen, back @ turn, design, n, mu, start.m, few=few)
+
+        if unlike(np.eye(d)):
+            another = unlike(rounds.like_cut_public_rows())
+            return left_out_note(design, why=FAR_FROM_PUBLIC if another else FEW_DECIDE)
         made = rounds.run()
     return _finished(rounds, made, task)
 

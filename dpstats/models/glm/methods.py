@@ -80,7 +80,8 @@ class GlmTaskForN:
         if task.alone:
             return alone(task, rows, total, noise, after)
         if task.thin is not None:
-            return _without_public(task, rows, total, noise, None)
+            why = left_out_note(task.design, task.thin)
+            return _without_public(task, rows, total, noise, why, None)
         if self.start is not None:
             start, prepared = self.start, None
             if task.persons is None:
@@ -97,9 +98,9 @@ class GlmTaskForN:
                 limited=design.limited,
             ) as session:
                 guided = anchored_if_near(session, start, task)
-            if guided is not None:
+            if isinstance(guided, GlmFit):
                 return guided, session
-            return _without_public(task, rows, total, noise, session)
+            return _without_public(task, rows, total, noise, guided, session)
         assert task.moments is not None
         assert self.limits is not None
         radius = math.sqrt(rows.d * self.log_factor)
@@ -161,12 +162,16 @@ def _hardly_any(fit: GlmFit) -> bool:
 
 
 def _without_public(
-    task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: ScoreSession | None
+    task: GlmTask,
+    rows: RowSource,
+    total: Privacy,
+    noise: Noise,
+    why: tuple[str, ...],
+    after: ScoreSession | None,
 ) -> tuple[GlmFit, ScoreSession]:
-    """A fit of private rows alone, with a note that public ones were left out."""
+    """A fit of private rows alone, with notes why public ones were left out."""
     fit, session = alone(replace(task, moments=None), rows, total, noise, after)
-    note = left_out_note(task.design, task.thin)
-    return replace(fit, notes=(*note, *fit.notes), left_out=True), session
+    return replace(fit, notes=(*why, *fit.notes), left_out=True), session
 
 
 def _without_rows(fit: GlmFit, family: Family) -> GlmFit:

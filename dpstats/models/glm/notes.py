@@ -13,6 +13,7 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.histogram import SURE
 from dpstats.numerics.matrices import Curvature
 from dpstats.score_rounds.estimate import Estimate
+from dpstats.score_rounds.first_look import effects_of_few
 from dpstats.score_rounds.notes import matrix_notes, ridge_note
 
 _EXPLAINED, _FEW_TELL, _ALL_EXPLAINED = 0.65, 40, 0.82
@@ -25,7 +26,7 @@ _UNSURE, _LARGE = 0.5, 2.0
 and the least size of such a coefficient."""
 _STRAY = 0.001
 """Share of the rows that lie where no public row does, from which it is said."""
-_ALIKE, _NOISY, _RARE = 0.15, 0.5, 0.2
+_ALIKE, _NOISY, _RARE = 0.05, 0.5, 0.2
 """Relative difference of mean and mean square of a column that is taken to be one of zeros and ones; the
 same where private rows tell, with noise, that ones are rare; and what is rare."""
 
@@ -74,7 +75,7 @@ def unbounded_note(
     mean, square = moments[terms.index("Intercept")], np.diag(moments)
     noisy = alone & (square < _RARE)
     ones = np.abs(mean - square) < np.where(noisy, _NOISY, _ALIKE) * square
-    ones |= ["[T." in term for term in terms]
+    ones |= effects_of_few(design)
     coef = estimate.coef
     rarer = np.array([family.information(eta) for eta in mean @ coef + (1 - mean) * coef])
     error = np.sqrt(np.diag(estimate.vcov))

@@ -70,6 +70,8 @@ _LANDINGS = 3
 """Times that a step is taken again with the penalty of where it ends."""
 _BY_CHANCE = 0.99
 """Probability with which a last score is noise, so that its step may go as far as it does."""
+_LEAST_KEPT = 0.02
+"""Of the information of public rows, in parts of the mean direction, that a cut leaves in another."""
 _FLATTER = 0.75
 """Information at the coefficients over the one that steps used, below which a fit has not settled."""
 
@@ -301,6 +303,21 @@ class GlmRounds(ScoreRounds[GlmStep]):
         usual = min(max(before) / len(size), 1.0) if before else 1.0
         each = self._weights(at) * size
         return float(each.mean() + each.std() / math.sqrt(len(each))) < _FLATTER * usual
+
+    def like_cut_public_rows(self) -> Floats:
+        """Symmetric T for which public rows T z, cut as private ones were last, are alike everywhere.
+
+        Rows that alone have information in some direction are long in it, and are cut.
+        """
+        start, plan = self.start, self.plans[-1]
+        if start.rows is None or plan.radius is None:
+            return np.eye(len(self.anchor))
+        z, h = start.rows.x @ self.coordinates.back, self._weights(self.steps[-1].step.anchor)
+        square = np.maximum(h * (z**2).sum(axis=1), 1e-300)
+        kept = h * np.minimum(1.0, plan.radius**2 / square)
+        values, vectors = np.linalg.eigh((z * kept[:, None]).T @ z / len(z))
+        values = np.maximum(values / values.mean(), _LEAST_KEPT)
+        return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
 
     def _weights(self, at: Floats) -> Floats:
         """Curvature of each public row at coefficients."""

@@ -759,6 +759,24 @@ def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("m", [2000, 0])
+def test_a_rare_outcome_that_a_square_tells_is_no_other_population(m: int) -> None:
+    """Nor is a number whose mean is near its mean square a column of zeros and ones."""
+    for seed in (0, 1):
+        generator = np.random.default_rng(seed)
+        b = np.maximum(0.84 + 0.48 * generator.normal(size=50_000 + m), 0)
+        y = generator.random(len(b)) < 1 / (1 + np.exp(11.2 - 6.2 * b + 0.24 * b**2))
+        table = pd.DataFrame({"y": y, "b": b})
+        public, private = (table[:m], table[m:]) if m else (None, table)
+        fit = dp_glm("y ~ b + I(b**2)", private, public, family="binomial", mu=1, seed=seed)
+        said = " ".join(fit.notes)
+        assert ("Few rows decide a direction" in said) == bool(m)
+        assert "another population" not in said
+        assert "the same outcome" not in said
+        off = dp_glm("y ~ b", private, table[:2000].assign(b=3 * b[:2000]), mu=1, seed=seed)
+        assert "another population" in " ".join(off.notes)
+
+
 def _bent(generator: np.random.Generator, n: int) -> pd.DataFrame:
     """One row in a hundred is far out, where the rate has ceased to grow."""
     far = generator.random(n) < 0.01
