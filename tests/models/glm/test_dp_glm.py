@@ -758,7 +758,6 @@ def test_coefficients_that_run_away_have_wide_intervals(name: str) -> None:
     assert found.se().max() > 0.5 or found.se().isna().all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("m", [2000, 0])
 def test_a_rare_outcome_that_a_square_tells_is_no_other_population(m: int) -> None:
     """Nor is a number whose mean is near its mean square a column of zeros and ones."""
@@ -811,6 +810,7 @@ def test_a_far_public_row_that_noise_moves_costs_no_error(seed: int) -> None:
     assert (away < 4).all()
 
 
+@pytest.mark.slow
 def test_rows_far_outside_the_public_ones_are_said() -> None:
     """Half a percent of codes, -999, of which public rows have none: three fits of four see them."""
     said = {True: 0, False: 0}
