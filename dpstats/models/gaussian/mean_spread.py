@@ -19,6 +19,8 @@ from dpstats.score_rounds.notes import MEAN_FAR, MEAN_MOSTLY, out_of_sight
 
 _SURELY = 2.0
 """Noise standard deviations that are taken off the share of rows that were cut."""
+_TOLD = 4.0
+"""Noise standard deviations that a variance is to be known by."""
 _NEAR = 2.5
 """Noise standard deviations below which rows in a histogram are not seen."""
 TAILS_OF_MEAN_OUT_OF_SIGHT = (
@@ -126,8 +128,10 @@ class Spread:
 
     @property
     def resolved(self) -> bool:
-        """Whether second moments stand out of their noise."""
-        return self.moments.resolved
+        """Whether the variance of every column stands out of its noise, if not of every direction."""
+        root, seen = self.moments.cell.root, self.moments
+        variance = np.einsum("ij,ik,kj->j", root, seen.spread, root)
+        return bool((variance > _TOLD * seen.spread_sd * (root**2).sum(axis=0)).all())
 
     def sampling(self, units: Floats, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""

@@ -1232,3 +1232,14 @@ def test_what_an_error_of_a_covariance_allows_for_cuts_holds_what_they_take_off(
         lacking = root.T @ (turn * values) @ turn.T @ root
         allowed = CovarianceNoise(np.zeros((d, d)), 0.0, np.inf, bias).std_error(root.T @ root)
         assert (np.abs(lacking) <= allowed * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 5])
+def test_errors_of_means_beside_few_public_rows_are_those_of_private_rows(seed: int) -> None:
+    """Noise hides some direction of correlated columns, but no column's variance."""
+    generator, names = np.random.default_rng(seed), list("abcd")
+    same, own = generator.normal(size=(9005, 1)), generator.normal(size=(9005, 4))
+    rows = pd.DataFrame(0.95 * same + math.sqrt(1 - 0.95**2) * own, columns=names)
+    fit = dp_mean(names, rows[5:], rows[:5], mu=1, seed=seed)
+    assert (fit.se() * math.sqrt(9000)).between(0.95, 1.4).all()
+    assert "rest on the standard deviations" not in " ".join(fit.notes)
