@@ -17,6 +17,8 @@ _SEEN = 1e-10
 _SHORT, _NORMAL_QUANTILE = 4.0, 1.645
 """Times as long as the residuals of most rows, from where a few make the mean square; and the 90 %
 quantile of normal ones."""
+_HEAVY = 1 / 8
+"""Part of a direction that one row makes, from which few rows decide it."""
 _FEW_ROWS = 4
 """Rows that there are of each kind at least, for whitening; and times the mean, a high leverage."""
 
@@ -33,11 +35,14 @@ class FewRows:
         Whether few rows make the mean square of residuals, as amounts that few spend.
     far : FarScores or None
         Where the long scores of their fit point.
+    heavy : ndarray, shape (d, d), or None
+        Part of the second moments that rows make of which each is an eighth or more of some direction.
     """
 
     added: Array | None = None
     differ: bool | None = None
     far: FarScores | None = None
+    heavy: Array | None = None
 
     @classmethod
     def with_responses(
@@ -45,7 +50,16 @@ class FewRows:
     ) -> FewRows:
         """Of rows that have responses; ``gram`` and ``cross`` are their second moments."""
         z, residual = fitted(gram, cross, x, y)
-        return cls(added, few_differ(residual, weight), far_scores(x, z, residual, weight))
+        few = weight * (z**2).sum(axis=1) > _HEAVY * len(z)
+        heavy = (x[few] * weight[few, None]).T @ x[few] / len(z)
+        found = few_differ(residual, weight), far_scores(x, z, residual, weight)
+        return cls(added, *found, (heavy + heavy.T) / 2 if few.any() else None)
+
+    def decide(self, direction: Array, gram: Array) -> bool:
+        """Whether such rows make most of the second moment in a direction."""
+        if self.heavy is None:
+            return False
+        return bool(2 * direction @ self.heavy @ direction > direction @ gram @ direction)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -53,18 +67,23 @@ class FewRows:
             "added": None if self.added is None else self.added.tolist(),
             "differ": self.differ,
             "far": None if self.far is None else self.far.to_dict(),
+            "heavy": None if self.heavy is None else self.heavy.tolist(),
         }
 
     @classmethod
     def from_dict(cls, saved: Any, gram: Array) -> FewRows:
         """From JSON; raises whatever it may where this is not what `to_dict` wrote of such rows."""
-        added, differ, far = (saved[name] for name in ("added", "differ", "far"))
+        added, differ, far, heavy = (saved[k] for k in ("added", "differ", "far", "heavy"))
         if differ is not None and type(differ) is not bool:
             raise ValueError
         if added is not None:
             added = np.array(added, dtype=np.float64)
-            _require_few_more(gram, added)
-        return cls(added, differ, None if far is None else FarScores.from_dict(far, len(gram)))
+            _require_part(gram, added, _FEW_ROWS - 1)
+        if heavy is not None:
+            heavy = np.array(heavy, dtype=np.float64)
+            _require_part(gram, heavy, 1)
+        far = None if far is None else FarScores.from_dict(far, len(gram))
+        return cls(added, differ, far, heavy)
 
 
 def few_differ(residual: Array, weight: Array) -> bool:
@@ -90,17 +109,16 @@ def rows_like_few(gram: Array, wx: Array, x: Array, m: int, columns: Sequence[in
     return np.asarray((added + added.T) / 2)
 
 
-def _require_few_more(gram: Array, added: Array) -> None:
-    """Raise where these are no more rows like some of those behind ``gram``, as few as they are."""
-    if added.shape != gram.shape:
+def _require_part(gram: Array, part: Array, times: float) -> None:
+    """Raise where these are no second moments of some of the rows behind ``gram``, so often at most."""
+    if part.shape != gram.shape:
         raise ValueError
     size = np.sqrt(np.diag(gram))
     size = np.outer(*2 * [np.where(size > 0, size, 1.0)])
-    most = (_FEW_ROWS - 1) * gram
-    if not np.isfinite(added).all() or not np.allclose(added, added.T, rtol=1e-8, atol=0):
+    if not np.isfinite(part).all() or not np.allclose(part, part.T, rtol=1e-8, atol=0):
         raise ValueError
-    for part in (added, most - added):
-        if float(np.linalg.eigvalsh(part / size)[0]) < -1e-12:
+    for rest in (part, times * gram - part):
+        if float(np.linalg.eigvalsh(rest / size)[0]) < -1e-12:
             raise ValueError
 
 

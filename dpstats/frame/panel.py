@@ -169,7 +169,7 @@ def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
         gram=moments.gram[np.ix_(at, at)],
         cross=None if moments.cross is None else moments.cross[at],
         # scores of another fit are not those of this one
-        few=replace(few, added=None if few.added is None else few.added[np.ix_(at, at)], far=None),
+        few=FewRows(None if few.added is None else few.added[np.ix_(at, at)], few.differ),
     )
 
 

@@ -68,6 +68,10 @@ FAR_FROM_PUBLIC = (
     "Private rows lie far from the public ones, or vary far less than these in some direction: other "
     f"units, or another population. {_LEFT_OUT}",
 )
+FEW_FAR = (
+    "A few public rows lie so far out that they are most of what public rows vary by in some direction, "
+    f"and private rows vary far less there: codes for missing values, or a long tail. {_LEFT_OUT}",
+)
 FEW_DECIDE = (
     "Few rows decide a direction of this fit, as where an outcome is rare and a column with its square "
     f"tells it: public rows hardly know how much these tell there. {_LEFT_OUT}",

@@ -82,6 +82,22 @@ def test_rows_of_which_there_are_few_are_more_for_whitening(clean):
     assert public_moments("y ~ x", frame).few.added is None
 
 
+def test_rows_that_decide_a_direction_by_themselves_are_known(clean):
+    far = clean.assign(x=np.where(np.arange(len(clean)) == 0, 100.0, clean.x))
+    assert public_moments("y ~ x + g", clean).few.heavy is None
+    found = public_moments("y ~ x + g", far)
+    along, beside = np.eye(4)[[list(found.terms).index(name) for name in ("x", "g[T.b]")]]
+    assert found.few.decide(along, found.gram)
+    assert not found.few.decide(beside, found.gram)
+    again = PublicMoments.from_json(found.to_json())
+    assert again.few.heavy.tobytes() == found.few.heavy.tobytes()
+    saved = json.loads(found.to_json())
+    few = saved["few"]
+    for wrong in (2 * found.gram, -found.few.heavy, np.full((4, 4), np.nan), np.eye(3)):
+        with pytest.raises(PublicDataError, match="not written by"):
+            PublicMoments.from_json(json.dumps(saved | {"few": few | {"heavy": wrong.tolist()}}))
+
+
 def test_few_residuals_that_make_the_mean_square_are_known(clean):
     spent = clean.assign(y=np.where(np.arange(len(clean)) % 50 == 0, 100.0, 0.0))
     for frame, few in ((clean, False), (spent, True)):

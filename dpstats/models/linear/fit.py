@@ -56,7 +56,9 @@ from dpstats.score_rounds.first_look import (
     thin,
 )
 from dpstats.score_rounds.notes import (
+    FAR_FROM_PUBLIC,
     FEW_DIFFER,
+    FEW_FAR,
     TOO_LITTLE,
     allowance_line,
     coordinates_note,
@@ -191,7 +193,8 @@ def anchored_if_near(
     back = ready.at.whitening.back
     unlike = elsewhere(ready.curvature, back, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):
-        return left_out_note(moments.design)
+        heavy = moments.few.decide(back @ ready.curvature.narrowest, moments.gram)
+        return left_out_note(moments.design, why=FEW_FAR if heavy else FAR_FROM_PUBLIC)
     return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 

@@ -438,6 +438,17 @@ def test_public_responses_in_other_units_are_not_taken_for_few_that_differ() -> 
     assert np.abs((other.coef() - found.coef()) / found.se()).max() < 4
 
 
+def test_one_public_row_that_is_far_out_is_no_other_population() -> None:
+    """All public rows are left out for it, and the note says what is the matter."""
+    rows = make(8300, 1)
+    public, private = rows[:300].copy(), rows[300:]
+    far = public.assign(x1=public.x1.where(np.arange(300) > 0, 80.0))
+    for sample, said in ((public, False), (far, True)):
+        found = dp_lm("y ~ x1 + x2 + g", private, public=sample, mu=1, seed=1)
+        assert any("A few public rows lie so far out" in note for note in found.notes) is said
+        assert not any("another population" in note for note in found.notes)
+
+
 @pytest.mark.parametrize("function", [dp_lm, dp_glm])
 @pytest.mark.parametrize("wrong", ["units", "codes"])
 def test_a_level_beside_it_does_not_hide_that_a_public_column_is_another(
@@ -467,7 +478,7 @@ def test_a_level_beside_it_does_not_hide_that_a_public_column_is_another(
         if found.se().isna().all():  # fewer than eight public rows decide
             left.append(False)
             continue
-        left.append(any("lie far from the public ones" in note for note in found.notes))
+        left.append(any("public rows were left out" in note for note in found.notes))
         assert abs(found.coef()["x1"] - 0.7) < 6 * found.se()["x1"]
     assert sum(left) >= 5
 
