@@ -135,7 +135,8 @@ def dp_lm(
         cut (a note names such columns; wide limits cost nothing), of which (0, 1) says that a column is
         zero or one, so that it is found where few rows are one. There text columns need levels (or,
         with epsilon and delta, those that many rows have are released, for a tenth of delta), and
-        poly, bs, scale and center need a box. Columns that the formula leaves out may be there. "ssp"
+        poly, bs, scale and center need a box, over which the knots of bs lie evenly: poly does better
+        where few rows are near its ends. Columns that the formula leaves out may be there. "ssp"
         needs an entry for every column, and takes ``"(norm)"``, a bound on the length of a design row.
     {budget, persons, executor, progress, seed}
 
