@@ -171,6 +171,9 @@ def test_categories_of_numbers_need_no_public_rows():
     assert x[:, 1:].tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 1]]
     plain, _ = design_matrix(design, table.assign(k=[0, 2, 1]))
     assert plain.tolist() == x.tolist()
+    some = private_design("~ C(k, levels=[2, 0])", table, {"k": [0, 1, 2]})
+    assert some.terms == ("Intercept", "C(k, levels=[2, 0])[T.0]")
+    assert some.columns["k"].levels == (0, 1, 2)
     again = private_design("~ k", table, {"k": table.k.dtype.categories.tolist()})
     assert again.terms == ("Intercept", "k[T.1]", "k[T.2]")
     with pytest.raises(SchemaError, match="False is the baseline"):

@@ -11,6 +11,7 @@ from dpstats.frame.formula import engine
 from dpstats.frame.formula.grammar import Expr, Factor, parse_factor
 from dpstats.frame.formula.parse import Parsed, parse, split_sides
 from dpstats.frame.formula.r_spelling import in_python
+from dpstats.frame.schema import Declared
 from dpstats.frame.table import ADVICE, WORDS, Table
 
 _CALCULATED = frozenset("()*/+^")  # in what is no column, signs of an expression
@@ -126,7 +127,7 @@ def with_levels_written(
     """Limits with the levels that a formula declares: lists of others come first, ranges do not."""
     out = dict(limits)
     for name, levels in levels_written(formula, names, weights, offset).items():
-        if not isinstance(out.get(name), list):
+        if not isinstance(out.get(name), list | Declared):
             out[name] = levels
     return out
 
