@@ -263,7 +263,8 @@ def first_look(
     for j, one in [*told.items(), *zip(searched, found, strict=False)]:
         locations[j], scales[j] = _standard(one, centred)
         # of a linear fit a mark that next to no row has takes errors from no other column
-        nothing[j] = one.scale is None and centred and not (response and marks[j])
+        rare = response and marks[j] and one.location < 0.5
+        nothing[j] = one.scale is None and centred and not rare
     location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
     back, zero = made.standardised(locations, scales), np.zeros(source.d)
     with ScoreSession(

@@ -812,3 +812,24 @@ def test_a_rare_outcome_in_a_rare_cell_has_errors_as_long_as_without_privacy() -
         off.append(gap / plain.bse["second[T.yes]"])
     assert np.mean(length) > 0.8
     assert abs(np.mean(off)) < 0.45
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "seed"), [(3000, 0.02, 3), (5000, 0.015, 3), (8000, 0.008, 3)]
+)
+def test_a_column_that_is_zero_or_one_is_found_where_few_rows_are_one(
+    n: int, share: float, seed: int
+) -> None:
+    """Where nearly all rows are, the constant has their mean, and its error."""
+    rng = np.random.default_rng(seed)
+    x, h = rng.normal(size=n), 1.0 * (rng.random(n) < share)
+    table = pd.DataFrame({"x": x, "h": h, "y": 1 + x + 0.5 * h + rng.normal(size=n)})
+    plain = dp_lm("y ~ x + h", table, mu=1, seed=seed)
+    assert "limits={'x': (0, 1)}" in " ".join(plain.notes)
+    assert plain.coef()["h"] == 0
+    known = dp_lm("y ~ x + h", table, mu=1, seed=seed, limits={"h": (0, 1)})
+    assert abs(known.coef()["h"] - 0.5) < 4 * known.se()["h"] < 1
+    rest = table.assign(h=1.0 * (np.arange(n) > 3))
+    most = dp_lm("y ~ x + h", rest, mu=1, seed=seed, limits={"h": (0, 1)})
+    assert most.coef()["h"] == 0
+    assert most.se()["Intercept"] < 0.1
