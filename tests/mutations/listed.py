@@ -1651,6 +1651,29 @@ _ALONE = (
         f"{_FITTED}::test_a_steep_slope_to_a_rare_outcome_has_errors",
     ),
     _alone(
+        "a mark that next to no row has is left out of a linear fit",
+        "dpstats/score_rounds/first_look.py",
+        "rare = response and marks[j] and one.location < 0.5",
+        "rare = False",
+        "tests/models/test_alone.py::"
+        "test_a_column_that_is_zero_or_one_is_found_where_few_rows_are_one[3000-0.02-3]",
+    ),
+    _alone(
+        "levels of numbers are taken to be in their order",
+        "dpstats/frame/rows.py",
+        "order = np.argsort(levels)",
+        "order = np.arange(len(levels))",
+        "tests/frame/test_design.py::test_levels_of_numbers_keep_their_order_too",
+    ),
+    _alone(
+        "errors of means are those of few public rows",
+        "dpstats/models/gaussian/mean_spread.py",
+        "return bool((variance > _TOLD",
+        "return self.moments.resolved and bool((variance > _TOLD",
+        "tests/models/gaussian/test_dp_mvnorm.py::"
+        "test_errors_of_means_beside_few_public_rows_are_those_of_private_rows[0]",
+    ),
+    _alone(
         "public rows that few decide are called another population",
         "dpstats/models/glm/fit.py",
         "FAR_FROM_PUBLIC if another else FEW_DECIDE",
