@@ -153,12 +153,12 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | | linear | generalised linear |
 # |---|---|---|
-# | error over the fit without privacy, median and worst table | 1.13, 3.4 | 1.15, 1.3 |
-# | slopes covered, mean and worst table | 0.95, 0.88 | 0.96, 0.92 |
-# | constant covered, mean and worst table | 0.96, 0.88 | 0.96, 0.79 |
-# | a coefficient beyond 3.29 printed errors and no note ("silent") | 0.101 | 0.011 |
+# | error over the fit without privacy, median and worst table | 1.14, 3.5 | 1.16, 1.4 |
+# | slopes covered, mean and worst table | 0.95, 0.88 | 0.97, 0.93 |
+# | constant covered, mean and worst table | 0.96, 0.90 | 0.96, 0.83 |
+# | a coefficient beyond 3.29 printed errors and no note ("silent") | 0.095 | 0.008 |
 # | the same of fits without privacy, beyond 3.29 of their sandwich errors | 0.070 | 0.021 |
-# | a note, and no such coefficient ("noisy") | 0.058 | 0.002 |
+# | a note, and no such coefficient ("noisy") | 0.059 | 0.006 |
 #
 # So private fits are silently wrong about as often as those without privacy. Half of the silent ones are of one table,
 # film ratings, where 5 of 25 000 rows move least squares by two of its standard errors: neither interval nor note sees so
@@ -534,15 +534,15 @@ ax.spines[["top", "right"]].set_visible(False)
 # | white wine, linear, 11 columns, 245 public rows | 0.84 to 1.04 | 0.65 to 1.31 | 8 % | 0.9 |
 #
 # From few public rows a single plan may be off by much more. On the real tables above (mu 1 and 3; public rows are 1, 3 and
-# 10 % of the private ones; `python -m tests.benchmarks.real_tables --data FOLDER --repeats 4`), errors that fits print over
+# 10 % of the private ones; `python -m tests.benchmarks.real_tables --data FOLDER --repeats 8`), errors that fits print over
 # those that were planned, all coefficients:
 #
 # | | 5, 25, 50, 75, 95 % quantiles | off by 2 or more |
 # |---|---|---|
-# | linear, plans that do not warn of cuts (88 %) | 0.72, 0.96, 1.10, 1.45, 6.1 | 0.16 |
-# | linear, plans that warn | 0.36, 0.79, 1.45, 2.7, 6.1 | 0.46 |
-# | generalised linear, plans that do not warn (85 %) | 0.52, 0.79, 0.95, 1.12, 2.4 | 0.11 |
-# | generalised linear, plans that warn | 0.14, 0.30, 0.67, 1.19, 2.2 | 0.48 |
+# | linear, plans that do not warn of cuts (91 %) | 0.71, 0.95, 1.10, 1.45, 4.3 | 0.16 |
+# | linear, plans that warn | 0.17, 0.70, 1.10, 1.74, 4.3 | 0.38 |
+# | generalised linear, plans that do not warn (86 %) | 0.60, 0.83, 0.99, 1.25, 2.8 | 0.13 |
+# | generalised linear, plans that warn | 0.17, 0.31, 0.52, 0.96, 1.7 | 0.52 |
 #
 # The middle is right; the tail is not. Where a few costs or incomes in a thousand are very long, public rows do not show
 # them, and no plan can.
