@@ -18,6 +18,7 @@ from dpstats.frame.table import (
     Levels,
     bool_codes,
     check_levels,
+    number_codes,
     positions_of,
 )
 
@@ -121,6 +122,8 @@ class ArrowTable:
         part = self._table.column(name).slice(start, stop - start)
         if pa.types.is_boolean(part.type) or pa.types.is_null(part.type):
             return bool_codes(self.numbers(name, start, stop))
+        if arrow_kind(part.type) == "number":
+            return number_codes(self.numbers(name, start, stop), levels)
         return arrow_codes(part.chunks, levels)
 
 

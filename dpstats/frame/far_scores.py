@@ -11,6 +11,8 @@ from dpstats.frame.table import Array
 
 _MULTIPLES = np.geomspace(1.0, 16.0, 33)
 """Lengths, in 90 % quantiles: beyond the last one nothing is said."""
+_LARGEST = 1e100
+"""Numbers whose squares can be computed, and products of several."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class FarScores:
             raise ValueError
         if beyond.shape != (len(lengths), d) or (squares < 0).any():
             raise ValueError
-        if not all(np.isfinite(values).all() for values in (lengths, beyond, squares)):
+        if not all((np.abs(values) < _LARGEST).all() for values in (lengths, beyond, squares)):
             raise ValueError
         return cls(lengths, beyond, squares)
 
@@ -83,4 +85,4 @@ def far_scores(x: Array, z: Array, residual: Array, weight: Array) -> FarScores 
     past = np.maximum(size - _MULTIPLES[:, None], 0.0)
     beyond = past / size @ score / len(x)
     squares = (np.minimum(past, _MULTIPLES[:, None]) ** 2).sum(axis=1) / len(x)
-    return FarScores(_MULTIPLES, beyond, squares) if np.isfinite(beyond).all() else None
+    return FarScores(_MULTIPLES, beyond, squares) if (np.abs(beyond) < _LARGEST).all() else None

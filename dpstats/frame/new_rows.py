@@ -70,7 +70,14 @@ def warn_of_new_levels(design: Design, table: Table) -> None:
         if design.columns[name].kind != "category" or known is None:
             continue
         with suppress(SchemaError):  # where cells are objects that are no levels
-            unknown = set(table.observed_levels(name)) - {*known}
+            if table.type_of(name).kind == "number":
+                values = table.numbers(name, 0, table.n)
+                observed = {
+                    int(v) if v.is_integer() else v for v in values[np.isfinite(values)].tolist()
+                }
+            else:
+                observed = set(table.observed_levels(name))
+            unknown = observed - {*known}
             if unknown:
                 warn_at_call(
                     f"newdata has new levels of `{name}`, {listed(sorted(map(str, unknown)))}: rows "

@@ -22,6 +22,7 @@ from dpstats.frame.table import (
     Levels,
     bool_codes,
     check_levels,
+    number_codes,
     positions_of,
 )
 
@@ -123,9 +124,12 @@ class PandasTable:
         if isinstance(dtype, pd.CategoricalDtype):
             position = np.append(positions_of(dtype.categories.to_numpy(object), levels), -1)
             return np.asarray(position[part.cat.codes.to_numpy()], dtype=np.intp)
-        if _pandas_kind(dtype) == "bool":
+        kind = _pandas_kind(dtype)
+        if kind == "bool":
             values = part.to_numpy(dtype=np.float64, na_value=np.nan)
             return bool_codes(values)
+        if kind == "number":
+            return number_codes(self.numbers(name, start, stop), levels)
         if _held_by_arrow(dtype):
             return arrow_codes([part.array.__arrow_array__().combine_chunks()], levels)
         return positions_of(part.to_numpy(object), levels)

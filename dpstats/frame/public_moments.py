@@ -449,6 +449,8 @@ def public_moments(
         raise PublicDataError(
             f"the public values in '{formula}' are too large to square: change their units."
         )
+    if "weight" in roles and not gram.any():
+        raise PublicDataError(f"the public weights, `{weights}`, are all zero.")
     gram = (gram + gram.T) / (2 * m)
     only = PublicMoments(design, m, gram, None, None, table.n - m)
     marks = [k for k, *_ in only.columns_of_marks()]

@@ -20,7 +20,7 @@ import pandas as pd
 
 from dpstats.arguments import naming
 from dpstats.errors import ArgumentError, SchemaError, suppress_private_errors
-from dpstats.frame.design import ROLES, ColumnSpec, Design
+from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
@@ -30,7 +30,7 @@ from dpstats.frame.private_tables import warn_of_private_rows
 from dpstats.frame.reading import other_rows
 from dpstats.frame.schema import check_table
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, Source, open_source, public_table
-from dpstats.frame.table import Array, Codes, Opaque, Table, slices
+from dpstats.frame.table import Array, Codes, Opaque, Table, number_codes, slices
 
 Mask = npt.NDArray[np.bool_]
 
@@ -358,7 +358,8 @@ def encode(
         elif spec.kind == "number":
             numbers[name] = np.ascontiguousarray(table.numbers(name, start, stop))
         else:
-            codes[name] = _category_codes(table, name, spec, start, stop)
+            assert spec.levels is not None
+            codes[name] = table.codes(name, spec.levels, start, stop)
             numbers[name] = codes[name].astype(np.float64)
         if spec.kind == "number":
             numbers[name] = _finite(numbers[name], dead)
@@ -369,7 +370,7 @@ def encode(
                 if name in design.bare:
                     x[:, design.bare[name]] = kept
             if spec.levels is not None:
-                codes[name] = _number_codes(numbers[name], np.array(spec.levels, np.float64))
+                codes[name] = number_codes(numbers[name], spec.levels)
     for name, positions in codes.items():
         np.logical_or(dead, positions < 0, out=dead)
         codes[name] = np.maximum(positions, 0)
@@ -454,18 +455,3 @@ def _finite(values: Array, dead: Mask, copy: bool = False) -> Array:
         np.logical_or(dead, bad, out=dead)
         return np.where(bad, 0.0, values)
     return values.copy() if copy else values
-
-
-def _category_codes(table: Table, name: str, spec: ColumnSpec, start: int, stop: int) -> Codes:
-    """Positions of the cells in the levels, -1 when unknown; cells of numbers stand for such levels."""
-    assert spec.levels is not None
-    if not spec.numbered or table.type_of(name).kind != "number":
-        return table.codes(name, spec.levels, start, stop)
-    return _number_codes(table.numbers(name, start, stop), np.array(spec.levels, np.float64))
-
-
-def _number_codes(values: Array, levels: Array) -> Codes:
-    """Positions of numbers in the levels, which have any order, -1 when unknown."""
-    order = np.argsort(levels)
-    place = order[np.minimum(np.searchsorted(levels[order], values), len(levels) - 1)]
-    return np.where(levels[place] == values, place, -1)

@@ -157,6 +157,20 @@ def positions_of(values: Sequence[Any] | npt.NDArray[Any], levels: Levels) -> Co
     return np.fromiter(found, dtype=np.intp, count=len(values))
 
 
+def number_codes(values: Array, levels: Levels) -> Codes:
+    """Positions of numbers in levels that are numbers, in any order; -1 where one is none of them.
+
+    Examples
+    --------
+    >>> number_codes(np.array([1.0, 3.0, np.nan, 2.0]), (3, 1, 2)).tolist()
+    [1, 0, -1, 2]
+    """
+    known = np.array(levels, dtype=np.float64)
+    order = np.argsort(known)
+    place = order[np.minimum(np.searchsorted(known[order], values), len(known) - 1)]
+    return np.where(known[place] == values, place, -1)
+
+
 def bool_codes(values: Array) -> Codes:
     """Positions of numbers in (False, True), -1 where missing."""
     missing = np.isnan(values)

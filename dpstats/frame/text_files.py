@@ -28,7 +28,16 @@ from dpstats.frame.arrow_table import ArrowTable
 from dpstats.frame.keys import NUMBER, spelled_keys
 from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, steps
-from dpstats.frame.table import AS_READ, Array, Codes, ColumnType, Levels, Opaque, Table
+from dpstats.frame.table import (
+    AS_READ,
+    Array,
+    Codes,
+    ColumnType,
+    Levels,
+    Opaque,
+    Table,
+    number_codes,
+)
 from dpstats.frame.tables import as_table
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -73,6 +82,8 @@ class TextTable(ArrowTable):
             spelled = {str(level).lower().encode(): k for k, level in enumerate(levels)}
             found = (-1 if cell is None else spelled.get(cell.lower(), -1) for cell in cells)
             return np.fromiter(found, dtype=np.intp, count=len(cells))
+        if not isinstance(levels[0], str):
+            return number_codes(self.numbers(name, start, stop), levels)
         return super().codes(name, levels, start, stop)
 
     def keys(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:

@@ -155,6 +155,8 @@ def test_far_scores_from_json_are_those_of_rows_or_refused(clean):
         {"beyond": [[1e999] * 4] * len(far["lengths"])},
         {"beyond": "x"},
         {"squares": [-1.0] * len(far["lengths"])},
+        {"squares": [1e101] * len(far["lengths"])},
+        {"beyond": [[1e308] * 4] * len(far["lengths"])},
     ):
         with pytest.raises(PublicDataError, match="not written by"):
             PublicMoments.from_json(json.dumps(saved | {"few": few | {"far": far | wrong}}))
@@ -311,3 +313,8 @@ def test_public_rows_without_a_declared_level_are_told_which_levels_were_looked_
         dp_lm("y ~ sex", rows, public=rows, mu=1, limits={"sex": ["f", "m"]})
     with pytest.raises(PublicDataError, match="table of public rows, not True"):
         dp_lm("y ~ sex", rows, public=True, mu=1)
+
+
+def test_public_rows_without_any_weight_are_refused(clean):
+    with pytest.raises(PublicDataError, match="are all zero"):
+        public_moments("y ~ x", clean.assign(w=0.0), weights="w", limits={"(weights)": (0, 2)})

@@ -6,10 +6,12 @@ import math
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -395,3 +397,22 @@ def test_a_number_that_is_zero_or_one_goes_from_zero_to_one() -> None:
     moments = PublicMoments.from_json(public_moments("~ x * t", numbers).to_json())
     assert moments.design.columns["t"].mark
     assert not moments.design.columns["x"].mark
+
+
+def test_levels_that_are_numbers_are_compared_in_tables_of_any_kind(tmp_path: Path) -> None:
+    """Private averages read them as the fit does, from categories, numbers and files alike."""
+    rng = np.random.default_rng(1)
+    k, x = rng.choice([10, 20, 30], 3000), rng.normal(size=3000)
+    numbers = pd.DataFrame({"k": k, "x": x, "y": x * (k == 20) + rng.normal(size=3000)})
+    rows = numbers.assign(k=pd.Categorical(k))
+    fit = dp_lm("y ~ x * k", rows, mu=9, limits={"k": [10, 20, 30]}, seed=1)
+    expected = fit.comparisons(data=rows, mu=2, seed=1).frame.estimate
+    assert expected.to_numpy() == pytest.approx([1 / 3, 0, 0], abs=0.2)
+    numbers.to_csv(tmp_path / "rows.csv", index=False)
+    numbers.to_parquet(tmp_path / "rows.parquet")
+    others = [numbers, numbers.astype({"k": "Int64"}), numbers.astype({"k": "int64[pyarrow]"})]
+    for table in [*others, *map(str, tmp_path.iterdir()), pa.Table.from_pandas(rows)]:
+        found = fit.comparisons(data=table, mu=2, seed=1).frame.estimate
+        assert found.tolist() == expected.tolist()
+        again = dp_lm("y ~ x * k", table, rows[:300], mu=9, seed=1)
+        assert again.coef().isna().sum() == 0
