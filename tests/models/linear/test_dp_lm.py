@@ -673,7 +673,9 @@ def test_a_bad_row_counts_as_a_row_of_zeros() -> None:
 @pytest.mark.parametrize("method", ["anchored", "pmt"])
 def test_hostile_private_data_never_raise_or_warn(data: pd.DataFrame, method: str) -> None:
     found = fit(data, method=method)
-    assert np.isfinite(found.coef()).all()
+    none = any("too large to square" in note for note in found.notes)
+    assert none == (method == "anchored" and data.y.max() == 1e300)
+    assert found.coef().isna().all() if none else np.isfinite(found.coef()).all()
     assert isinstance(str(found.summary()), str)
     found.bounds()
     found.update("~ . - x1")
