@@ -477,6 +477,8 @@ class Model(Result):
         loss, for others its quadratic approximation at the fit. The intercept is not penalised. One
         penalty is chosen by ``path().best("BIC")``.
         """
+        if not np.isfinite(self.estimate.coef).all():
+            raise NotReleasedError("the fit gives no coefficients, and so no path of them.")
         grid, coef = penalised_path(self.estimate, self.design.constant, penalty, lambdas, alpha)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
         frame.insert(0, "lambda", grid)
