@@ -13,7 +13,7 @@ import numpy as np
 from dpstats.arguments import LARGEST, SMALLEST, computable, number
 from dpstats.errors import SchemaError
 from dpstats.frame.design import ROLES, ColumnSpec, Design
-from dpstats.frame.table import ADVICE, WORDS, Table, check_levels
+from dpstats.frame.table import ADVICE, AS_READ, WORDS, Kind, Table, check_levels
 
 _ACCEPTED: Mapping[str, tuple[str, ...]] = {
     "number": ("number", "missing"),
@@ -87,6 +87,8 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
             accepted += ("bool",)
         if needed == "category" and design.columns[name].numbered:
             accepted += ("number",)
+        if needed == type_.kind == "category" and type_.label != AS_READ:
+            _require_same_values(name, design.columns[name], type_.values)
         if type_.kind not in accepted:
             advice = ADVICE.get(type_.kind, "") if needed == "number" else ""
             if type_.kind == "number":
@@ -99,6 +101,17 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
                 f"column `{name}` holds {WORDS[type_.kind]} ({type_.label}), but public "
                 f"rows or limits declare {WORDS[needed]}" + (f"; {advice}." if advice else ".")
             )
+
+
+def _require_same_values(name: str, spec: ColumnSpec, values: Kind | None) -> None:
+    """Raise where a category stands for numbers and its known levels are text, or the other way."""
+    text = all(isinstance(level, str) for level in spec.levels or ())
+    if (values == "number" and text) or (values == "category" and spec.numbered):
+        own, known, like = ("numbers", "text", [1, 2]) if text else ("text", "numbers", ["1", "2"])
+        raise SchemaError(
+            f"`{name}` is a category of {own}, but public rows or limits declare {known} as levels: "
+            f"declare {own}, limits={{'{name}': {like}}}, or make both text, {name}.astype(str)."
+        )
 
 
 def nearest(name: str, names: Sequence[str]) -> str | None:

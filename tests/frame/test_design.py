@@ -176,6 +176,13 @@ def test_categories_of_numbers_need_no_public_rows():
     assert some.columns["k"].levels == (0, 1, 2)
     again = private_design("~ k", table, {"k": table.k.dtype.categories.tolist()})
     assert again.terms == ("Intercept", "k[T.1]", "k[T.2]")
+    text = pd.DataFrame({"k": pd.Categorical(["0", "2", "1"])})
+    for rows, levels, what in (
+        (table, ["0", "1", "2"], "of numbers"),
+        (text, [0, 1, 2], "of text"),
+    ):
+        with pytest.raises(SchemaError, match=f"`k` is a category {what}"):
+            design_matrix(private_design("~ k", rows, {"k": levels}), rows)
     with pytest.raises(SchemaError, match="False is the baseline"):
         private_design("~ b", table, {"b": [True, False]})
 
