@@ -250,19 +250,23 @@ class GlmRounds(ScoreRounds[GlmStep]):
         return self._with_public(self.far_scores(tail))
 
     def _with_public(self, long: LongScores) -> LongScores:
-        """And what the long scores of public rows have at the same anchor, where there are some."""
-        rows = self.start.rows
+        """And what public rows have of it at the same anchor, where there are some.
+
+        Less what the family expects, as of private rows: rare outcomes have long scores by nature.
+        """
+        rows, length = self.start.rows, long.length
         if rows is None:
             return long
-        back = self.coordinates.back
-        residual = rows.working(self.family, back @ self.anchor)[0]
-        scores = rows.x @ back * residual[:, None]
-        size = np.maximum(np.linalg.norm(scores, axis=1), 1e-300)
-        past = np.clip(size - long.length, 0.0, long.length)
-        mean, square = past / size @ scores / len(size), float((past**2).mean())
+        coef, z = self.coordinates.back @ self.anchor, rows.x @ self.coordinates.back
+        residual, norm = rows.working(self.family, coef)[0], np.linalg.norm(z, axis=1)
+        past = np.sign(residual) * np.clip(norm * np.abs(residual) - length, 0.0, length)
+        predictor, unit = rows.x @ coef + rows.offset, norm * rows.weight
+        expected = self.family.expected_beyond(predictor, unit, length)
+        past = past if expected is None else past - expected
+        mean, square = past / np.maximum(norm, 1e-300) @ z / len(z), float((past**2).mean())
         if not math.isfinite(square):
             return long
-        return replace(long, public=mean, public_square=square, m=len(size))
+        return replace(long, public=mean, public_square=square, m=len(z))
 
     def _lost(self, plan: RoundPlan, made: Round) -> Floats:
         """What the cut of the last round is expected to take off the mean score, to be put back.

@@ -785,7 +785,7 @@ def _bent(generator: np.random.Generator, n: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "seeds"), [(8000, 0, (6, 8, 9, 15)), (4000, 1000, (4, 9, 12, 21))]
+    ("n", "m", "seeds"), [(8000, 0, (6, 8, 9, 15)), (4000, 1000, (4, 12, 18, 21))]
 )
 def test_a_rate_that_bends_far_out_is_allowed_for(n: int, m: int, seeds: Sequence[int]) -> None:
     """Slopes were 1.7 to 3.7 errors off: noise hid how far rows lie, or where they point."""
