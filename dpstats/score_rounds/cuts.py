@@ -165,6 +165,17 @@ def cut_for_intervals(
     )
 
 
+def gaussian_square(d: int, probability: float) -> float:
+    """Squared length that standard normal rows do not exceed, with this probability.
+
+    Examples
+    --------
+    >>> round(gaussian_square(1, 0.95), 2)
+    3.84
+    """
+    return 2 * float(special.gammaincinv(d / 2, probability))  # of chi squared
+
+
 def gaussian_lengths(d: int) -> Floats:
     """Quantiles of the lengths of standard normal rows, for means over these."""
     at = (np.arange(_LENGTHS) + 0.5) / _LENGTHS

@@ -24,6 +24,7 @@ from dpstats.numerics.matrices import (
     spectral_norm,
     with_inverse,
 )
+from dpstats.score_rounds.cuts import gaussian_square
 
 _VISIBLE = 1.2
 """Times the largest eigenvalue of the noise of a curvature, what is seen of it."""
@@ -136,7 +137,7 @@ def pool_weighed(
         return pool_steps(steps)
     noise = last.noise_length**2 + steps[-2].noise_length ** 2
     square = float(last.move @ last.move)
-    agree = square < noise * 2 * float(special.gammaincinv(d / 2, 0.99)) / d
+    agree = square < noise * gaussian_square(d, 0.99) / d
     pooled = pool_steps(steps if agree and not apart else [last])
     seen = math.sqrt(max(1 - noise / max(square, 1e-300), 0.0))
     gone = seen * hessian @ last.move

@@ -116,12 +116,6 @@ def _levels_and_marks(design: Design) -> set[str]:
     return coded | {name for name, spec in design.columns.items() if spec.mark}
 
 
-def _marks(design: Design) -> NDArray[np.bool_]:
-    """Which columns are numbers that are known to be zero or one."""
-    bare = {j for name, j in design.bare.items() if design.columns[name].mark}
-    return np.array([j in bare for j in range(len(design.terms))], dtype=np.bool_)
-
-
 def elsewhere(
     curvature: Curvature,
     back: Floats,
@@ -248,7 +242,8 @@ def first_look(
 
     ``public``: rows that do not determine all columns; those whose scale they tell are not searched.
     """
-    made, centred, marks = design_products(design), design.constant is not None, _marks(design)
+    made, centred = design_products(design), design.constant is not None
+    marks = {j for name, j in design.bare.items() if design.columns[name].mark}
     told = {} if public is None else public_scales(public)
     searched = tuple(j for j in made.searched() if j not in told)
     looked = (
@@ -263,7 +258,7 @@ def first_look(
     for j, one in [*told.items(), *zip(searched, found, strict=False)]:
         locations[j], scales[j] = _standard(one, centred)
         # of a linear fit a mark that next to no row has takes errors from no other column
-        rare = response and marks[j] and one.location < 0.5
+        rare = response and j in marks and one.location < 0.5
         nothing[j] = one.scale is None and centred and not rare
     location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
     back, zero = made.standardised(locations, scales), np.zeros(source.d)

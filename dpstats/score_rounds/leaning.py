@@ -12,12 +12,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
 from dpstats.numerics.matrices import Curvature
-from dpstats.score_rounds.cuts import Cut, Seen
+from dpstats.score_rounds.cuts import Cut, Seen, gaussian_square
 from dpstats.score_rounds.estimate import as_error
 from dpstats.score_rounds.tails import Tail
 
@@ -165,7 +164,7 @@ def leaning(long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor) -
     noise = long.mean.noise_sd**2 + (share * anchor.score) ** 2 / d
     value, noise, square = _with_public(long, noise, square / n, square)
     size = float(np.linalg.norm(value))
-    by_chance = 2 * float(special.gammaincinv(d / 2, _CHANCE)) * noise + square
+    by_chance = gaussian_square(d, _CHANCE) * noise + square
     if size**2 <= by_chance:
         return None
     sure = size - math.sqrt(by_chance)
@@ -198,7 +197,7 @@ def _with_public(
         return value, noise, sampling
     own, other = noise + sampling / d, max(square, _OWN * long.public_square) / long.m / d
     apart = float(np.sum((value - public) ** 2))
-    if apart > 2 * float(special.gammaincinv(d / 2, _ALIKE)) * (own + other):
+    if apart > gaussian_square(d, _ALIKE) * (own + other):
         return value, noise, sampling
     part = own / (own + other)
     return value + part * (public - value), part * other, 0.0

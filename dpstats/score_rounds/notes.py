@@ -82,15 +82,13 @@ _LEARNT = (
 )
 
 
-def left_out_note(
-    design: Design, thin: str | None = None, why: tuple[str, ...] = FAR_FROM_PUBLIC
-) -> tuple[str, ...]:
-    """Notes where public rows were no guide, and on what is still taken from them.
+def few_have(mark: str) -> tuple[str, ...]:
+    """Why public rows are left out, of which few have a mark."""
+    return (f"Few public rows have `{mark}`, and hardly tell of its slopes. {_LEFT_OUT}",)
 
-    ``thin``: a mark of which few public rows tell; or another reason ``why``.
-    """
-    if thin is not None:
-        why = (f"Few public rows have `{thin}`, and hardly tell of its slopes. {_LEFT_OUT}",)
+
+def left_out_note(design: Design, why: tuple[str, ...] = FAR_FROM_PUBLIC) -> tuple[str, ...]:
+    """Notes why public rows were no guide, and on what is still taken from them."""
     return why + (_LEARNT if design.states else ())
 
 

@@ -1653,7 +1653,7 @@ _ALONE = (
     _alone(
         "a mark that next to no row has is left out of a linear fit",
         "dpstats/score_rounds/first_look.py",
-        "rare = response and marks[j] and one.location < 0.5",
+        "rare = response and j in marks and one.location < 0.5",
         "rare = False",
         "tests/models/test_alone.py::"
         "test_a_column_that_is_zero_or_one_is_found_where_few_rows_are_one[3000-0.02-3]",
@@ -1840,8 +1840,8 @@ _ALONE = (
     _alone(
         "public rows of another population tell where scores lean",
         "dpstats/score_rounds/leaning.py",
-        "    if apart > 2 * ",
-        "    if apart > np.inf * ",
+        "    if apart > gaussian_square(",
+        "    if apart > np.inf * gaussian_square(",
         "tests/score_rounds/test_leaning.py::"
         "test_public_rows_show_where_scores_lean_that_noise_hides",
     ),

@@ -145,21 +145,19 @@ def anchored_if_near(
     rounds = _rounds(session, start, task, seen)
     made = rounds.one_round()
     if made is None:
-        assert rounds.curvature is not None
-        back = rounds.coordinates.back
+        curvature, back = rounds.curvature, rounds.coordinates.back
+        assert curvature is not None
 
         def unlike(turn: Floats) -> bool:
             """Whether rows T z hardly vary in a direction in which public ones do."""
-            assert rounds.curvature is not None
-            seen = rounds.curvature.turned(turn)
             grown = float(np.linalg.norm(turn, 2)) ** 2
+            seen = replace(curvature.turned(turn), released_sd=grown * curvature.released_sd)
             few = start.few_along(turn @ seen.narrowest)
-            seen = replace(seen, released_sd=grown * seen.released_sd)
             return elsewhere(seen, back @ turn, design, n, mu, start.m, few=few)
 
         if unlike(np.eye(d)):
             another = unlike(rounds.like_cut_public_rows())
-            return left_out_note(design, why=FAR_FROM_PUBLIC if another else FEW_DECIDE)
+            return left_out_note(design, FAR_FROM_PUBLIC if another else FEW_DECIDE)
         made = rounds.run()
     return _finished(rounds, made, task)
 

@@ -24,7 +24,7 @@ from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.estimate import Estimate, not_private, without_columns
 from dpstats.score_rounds.first_look import first_look
-from dpstats.score_rounds.notes import left_out_note
+from dpstats.score_rounds.notes import few_have, left_out_note
 from dpstats.score_rounds.releases import ScoreSession
 
 PAPERS_STEPS = 5
@@ -80,7 +80,7 @@ class GlmTaskForN:
         if task.alone:
             return alone(task, rows, total, noise, after)
         if task.thin is not None:
-            why = left_out_note(task.design, task.thin)
+            why = left_out_note(task.design, few_have(task.thin))
             return _without_public(task, rows, total, noise, why, None)
         if self.start is not None:
             start, prepared = self.start, None

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.session import clamp_to_safe_range
@@ -39,6 +38,7 @@ from dpstats.score_rounds.cuts import (
     choose_square_clip,
     cut_for_intervals,
     cut_of_squares,
+    gaussian_square,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, pool_steps, share_left
 from dpstats.score_rounds.leaning import Anchor, LongScores, leaning
@@ -403,8 +403,9 @@ class GlmRounds(ScoreRounds[GlmStep]):
     def _by_chance(self, noise_sd: float) -> float:
         """How long a score is at most, if it is noise of this ``noise_sd`` and of the step before it."""
         before = self.steps[-1].step.noise_sd if self.steps else 0.0
-        longest = 2 * float(special.gammaincinv(len(self.anchor) / 2, _BY_CHANCE))
-        return math.hypot(noise_sd, before) * math.sqrt(longest)
+        return math.hypot(noise_sd, before) * math.sqrt(
+            gaussian_square(len(self.anchor), _BY_CHANCE)
+        )
 
     def _prior(self, information: Floats, noise_sd: float) -> Floats:
         """Penalties on effects of which hardly more than noise is seen: those of levels and marks.

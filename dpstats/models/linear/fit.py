@@ -62,6 +62,7 @@ from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
     coordinates_note,
+    few_have,
     hidden_note,
     leaning_line,
     left_out_note,
@@ -188,13 +189,13 @@ def anchored_if_near(
     mark = thin(moments) if suffices(n, mu, len(moments.terms)) else None
     ready = prepared(session, moments, seen, plan, first, again=mark is None)
     if mark is not None and ready.taken > SHORTENED:
-        return left_out_note(moments.design, mark)
+        return left_out_note(moments.design, few_have(mark))
     few = any(share < _RARE for share in moments.shares_of_ones().values())
     back = ready.at.whitening.back
     unlike = elsewhere(ready.curvature, back, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, mu, len(moments.terms)):
         heavy = moments.few.decide(back @ ready.curvature.narrowest, moments.gram)
-        return left_out_note(moments.design, why=FEW_FAR if heavy else FAR_FROM_PUBLIC)
+        return left_out_note(moments.design, FEW_FAR if heavy else FAR_FROM_PUBLIC)
     return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Self
 
 import numpy as np
-from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.models.linear.prepare import Prepared
@@ -22,6 +21,7 @@ from dpstats.score_rounds.cuts import (
     cut_for_intervals,
     cut_of_squares,
     gaussian_lengths,
+    gaussian_square,
     loss_of,
     loss_of_few,
     loss_of_long_rows,
@@ -210,10 +210,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if lean is not None:
             move = move - float(move @ lean.direction) * lean.direction
         square = float(move @ move)
-        if (
-            self.ready.lost > _EXPLAINED
-            or square < noise * 2 * float(special.gammaincinv(d / 2, 0.999)) / d
-        ):
+        if self.ready.lost > _EXPLAINED or square < noise * gaussian_square(d, 0.999) / d:
             return True
         residual = d * self.plans[-1].cut.unit ** 2
         return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)
