@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
 from itertools import islice
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -495,3 +495,23 @@ def check_size(n: int, d: int, of: str = "rows") -> None:
             f"{n} private {of} are too few for {d} columns: give at least {d + 1} (with privacy, a "
             "few hundred per column), or drop terms."
         )
+
+
+def returning_text(
+    method: Callable[Concatenate[_T, _P], str],
+) -> Callable[Concatenate[_T, _P], str]:
+    """A method whose arguments have names: the one that users expect by position is a file."""
+
+    @wraps(method)
+    def named(self: _T, /, *given: _P.args, **arguments: _P.kwargs) -> str:
+        if given:
+            name = method.__name__
+            taken = " It takes its arguments by name." if places else ""
+            raise ArgumentError(
+                f"{name}() returns a text and writes no file: pathlib.Path(...).write_text(x.{name}()), "
+                f"x being what it is called of.{taken}"
+            )
+        return method(self, *given, **arguments)
+
+    places = len(inspect.signature(method).parameters) > 1
+    return named

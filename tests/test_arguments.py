@@ -302,3 +302,11 @@ def test_functions_keep_their_signatures_and_names() -> None:
         function = getattr(dpstats, name)
         assert function.__name__ == name
         assert "args" not in inspect.signature(function).parameters
+
+
+def test_methods_that_return_a_text_say_how_a_file_is_written() -> None:
+    for of in (FIT, public_moments(FORMULA, PUBLIC)):
+        with pytest.raises(ArgumentError, match=r"write_text\(x\.to_json\(\)\)"):
+            of.to_json("fit.json")
+    with pytest.raises(ArgumentError, match=r"write_text\(x\.to_latex\(\)\).* It takes"):
+        FIT.summary().to_latex("fit.tex")

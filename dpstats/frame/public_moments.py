@@ -13,7 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpstats.arguments import as_int, listed, number, numbers, require_sizes, shown, spelled
+from dpstats.arguments import (
+    as_int,
+    listed,
+    number,
+    numbers,
+    require_sizes,
+    returning_text,
+    shown,
+    spelled,
+)
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame.design import Design
 from dpstats.frame.few_rows import FewRows, rows_like_few
@@ -33,7 +42,7 @@ _MANY = 10
 _INVOLVED = 1e-4
 """Weight of a column in a dependence, from which it is part of it."""
 # of a second moment: what is computed from it is still finite
-_LARGEST = 1e200
+_LARGEST = 1e120
 
 
 @dataclass(frozen=True)
@@ -287,6 +296,7 @@ class PublicMoments:
             )
         )
 
+    @returning_text
     def to_json(self) -> str:
         """The moments as text: no rows. ``from_json`` reads it back to the last bit."""
         return json.dumps(

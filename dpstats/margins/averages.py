@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import in_prose
+from dpstats.arguments import in_prose, returning_text
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
@@ -34,7 +34,6 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.public_input import both_together, same_unit
-from dpstats.report.exports import returning_text
 from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame
 from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arguments import in_prose
+from dpstats.arguments import in_prose, returning_text
 from dpstats.arrays import Floats
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import chosen, shortened
-from dpstats.report.exports import returning_text
 from dpstats.report.format import format_scalar
 from dpstats.report.model import bounded, gaps, head_parts, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from dpstats.arguments import listed, number, one_of, shown, spelled
+from dpstats.arguments import listed, number, one_of, returning_text, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.report.frames import WholeFrame
@@ -232,6 +232,7 @@ class Result(Released):
             }
         )
 
+    @returning_text
     def to_json(self) -> str:
         """Estimates, covariances and privacy as JSON; no rows, because a result holds none.
 

@@ -17,10 +17,10 @@ from typing import Any, ClassVar, NoReturn
 
 from tabulate import tabulate  # type: ignore[import-untyped, unused-ignore]
 
+from dpstats.arguments import returning_text
 from dpstats.errors import ArgumentError
 from dpstats.report import latex
 from dpstats.report.escape import escape_html, escape_markdown, flat, prose_latex
-from dpstats.report.exports import returning_text
 from dpstats.report.folding import Align, laid_out, wrapped
 from dpstats.report.format import format_full, format_scalar
 from dpstats.report.texts import Heading, Paragraph, Text
