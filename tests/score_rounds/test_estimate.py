@@ -333,3 +333,15 @@ def test_choices_loosen_as_noise_falls() -> None:
     ratios = [plan_linear(10_000, 5, mu, 100, True).predicted_ratio for mu in (0.1, 1.0, 10.0)]
     assert ratios == sorted(ratios, reverse=True)
     assert 1.0 < ratios[-1] < 1.05
+
+
+def test_second_moments_cost_more_where_they_tell_a_first_stage() -> None:
+    shares = [
+        [
+            plan_linear(n, 8, mu, 300, True, instruments=told).stages[0][1]
+            for n, mu in ((10_000, 0.5), (10**5, 1.0), (10**7, 3.0))
+        ]
+        for told in (False, True)
+    ]
+    assert shares[0] == [0.05] * 3  # beside sampling their noise is nothing in a step
+    assert shares[1] == [0.3, 0.2, 0.05]

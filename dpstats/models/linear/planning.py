@@ -66,6 +66,7 @@ def plan_linear(
     has_response: bool,
     errors: str = "hetero",
     square: float = 0.0,
+    instruments: bool = False,
 ) -> LinearPlan:
     """Divide a total of ``mu`` between the releases of an anchored fit; reads no data.
 
@@ -82,6 +83,9 @@ def plan_linear(
         Public rows, None when only a matrix is known.
     square : float
         Squared length at which rows are cut for second moments, if it is known, and longer than usual.
+    instruments : bool
+        Whether the second moments also tell the first stage of two: their noise, beside sampling, then
+        makes the slope of that stage as much less certain as the variance that it multiplies.
     """
     length, scale, step = 0.02, 0.03, 0.15
     rows = m if m is not None and m > d + 1 else d + 2
@@ -90,7 +94,7 @@ def plan_linear(
     early = 1 if has_response else 2
     longer = rows / (rows - d - 1)  # mean square length of rows whitened by so few, over d
     thinner = (1 + math.sqrt(d / rows)) ** 2  # inverse of their smallest expected eigenvalue
-    best: tuple[float, float, bool] | None = None
+    best: tuple[float, float, float, bool] | None = None
     for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
         left = 1 - length - gram - early * (scale + step) - scale
         sd = math.sqrt(2) * max(1.5 * d * longer, square) / (n * mu * math.sqrt(gram))
@@ -103,14 +107,15 @@ def plan_linear(
                 d * first * max(1.0, distance / 10) ** 2 + (matrix * distance) ** 2 * d
             )
         total = float(score_error(n, d, mu * math.sqrt(left))[0].min()) + (matrix * distance) ** 2
+        price = total * (1 + n * sd**2 / 2) if instruments else total
         near = has_response and (matrix * start) ** 2 < 0.01 * total
         at_once = near and n * d >= _LARGE_TABLE
-        if best is None or total < best[0]:
-            best = (total, gram, at_once)
+        if best is None or price < best[0]:
+            best = (price, total, gram, at_once)
     assert best is not None
     few = m is not None and m < 5 * d
     return LinearPlan(
-        stages=((length, 0.05), AGAIN) if few else ((length, best[1]),),
+        stages=((length, 0.05), AGAIN) if few else ((length, best[2]),),
         scale=scale,
         later_scale=0.08,
         last_scale=0.08,
@@ -119,11 +124,11 @@ def plan_linear(
         outer=0.07 if errors == "hetero" else 0.0,
         squares=0.05,
         counts=0.01,
-        least_rounds=1 if best[2] else 2,
+        least_rounds=1 if best[3] else 2,
         most_rounds=6,
         keep=0.3,
         fall=0.8,
-        predicted_ratio=math.sqrt(best[0] * n),
+        predicted_ratio=math.sqrt(best[1] * n),
     )
 
 

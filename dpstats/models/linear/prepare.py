@@ -118,10 +118,13 @@ class Prepared:
         return bool(hidden.any())
 
 
-def planned(session: ScoreSession, moments: PublicMoments, errors: str) -> LinearPlan:
+def planned(
+    session: ScoreSession, moments: PublicMoments, errors: str, instruments: bool = False
+) -> LinearPlan:
     """The plan, from public numbers; refused where the total is too small for its smallest share."""
     n, d, mu = session.n, len(moments.terms), session.total.mu
-    plan = plan_linear(n, d, mu, moments.m, moments.cross is not None, errors)
+    known = moments.cross is not None
+    plan = plan_linear(n, d, mu, moments.m, known, errors, instruments=instruments)
     session.require(plan.keep * min(plan.squares, plan.counts))
     return plan
 
@@ -154,13 +157,13 @@ def prepared(
     plan: LinearPlan,
     first: RowLengths | None = None,
     *,
-    by_lengths: bool = False,
+    instruments: bool = False,
     again: bool = True,
 ) -> Prepared:
     """Release the second moments of the rows, and turn them so that they are the identity.
 
-    ``first``: how long rows are, where that was released; ``by_lengths``: whether the share of the
-    moments follows from it, as where their noise is most of the error; ``again``: whether they are
+    ``first``: how long rows are, where that was released; ``instruments``: whether the moments tell a
+    first stage too, so that their share follows from how long rows are; ``again``: whether they are
     released once more where a cut took off much of them.
     """
     n, d = session.n, len(moments.terms)
@@ -177,7 +180,7 @@ def prepared(
         seen_lengths = (
             first if k == 0 and first else whitened_lengths(session, lengths, np.zeros(d))
         )
-        if by_lengths and len(plan.stages) == 1 and k == 0:
+        if instruments and len(plan.stages) == 1 and k == 0:
             gram = _share_of_moments(session, moments, plan, seen_lengths)
         curvature, radius, taken, longer = _curvature(session, d, moments, seen_lengths, gram)
         at = turned(seen.whitening, curvature)
@@ -227,7 +230,8 @@ def _share_of_moments(
     n, d, mu, (_, gram) = session.n, len(moments.terms), session.total.mu, plan.stages[0]
     square = cut_of_moments(lengths.tail, d, n, mu * math.sqrt(gram)) ** 2
     known = moments.cross is not None
-    return plan_linear(n, d, mu, moments.m, known, square=square).stages[0][1]
+    how = plan_linear(n, d, mu, moments.m, known, square=square, instruments=True)
+    return how.stages[0][1]
 
 
 def _curvature(
