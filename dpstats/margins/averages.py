@@ -206,13 +206,15 @@ def _call(unit: PrivacyUnit, what: str, options: ReleaseOptions) -> Call[Any]:
 
 def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple[str, ...]]:
     """The lines whose values differ between rows, and a note on the others."""
-    if not np.isfinite(fit.coefficients.vcov).all():
+    covariance = fit.coefficients.without_left_out(fit.coefficients.vcov)
+    if not fit.coefficients.known:
         raise ArgumentError(
-            "the fit has coefficients without a standard error; drop their terms by update() first."
+            "the fit has coefficients without a standard error: fit again without their terms, or with "
+            "fewer or broader levels."
         )
     # columns of every unit keep their digits
-    size = np.sqrt(np.maximum(np.diag(fit.coefficients.vcov), 1e-300))
-    values, vectors = np.linalg.eigh(fit.coefficients.vcov / np.outer(size, size))
+    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
     root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     units = spreads(fit.design, fit.moments)
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import special
 
 from dpstats.arguments import listed, number, one_of, returning_text, shown, spelled
@@ -47,6 +48,20 @@ class Coefficients:
             return np.asarray(np.sqrt(np.diag(self.vcov)))
 
     @property
+    def left_out(self) -> NDArray[np.bool_]:
+        """Columns in which hardly any row differs: their coefficients are zero, and have no errors."""
+        return np.asarray(np.isnan(np.diag(self.vcov)) & (self.coef == 0))
+
+    @property
+    def known(self) -> bool:
+        """Whether all others have errors."""
+        return bool(np.isfinite(self.without_left_out(self.vcov)).all())
+
+    def without_left_out(self, covariance: Floats) -> Floats:
+        """A covariance in which columns that were left out are known to be zero."""
+        return np.where(self.left_out | self.left_out[:, None], 0.0, covariance)
+
+    @property
     def statistic(self) -> Floats:
         with np.errstate(all="ignore"):
             return self.coef / self.std_error
@@ -59,7 +74,7 @@ class Coefficients:
     def error_of(self, rows: Floats) -> Floats:
         """Standard errors of some linear functions (k, d) of the coefficients."""
         with np.errstate(all="ignore"):
-            return np.sqrt(_squares(rows, self.vcov))
+            return np.sqrt(self._squares(rows, self.vcov))
 
     def freedom_of(self, rows: Floats) -> Floats:
         """Degrees of freedom of the t distributions of some linear functions (k, d).
@@ -69,7 +84,7 @@ class Coefficients:
         if math.isinf(self.freedom):
             return np.full(len(rows), math.inf)
         with np.errstate(all="ignore"):
-            own = _squares(rows, self.sampling)
+            own = self._squares(rows, self.sampling)
             found = self.freedom * (self.error_of(rows) ** 2 / own) ** 2
         return np.where(np.isnan(found), self.freedom, found)
 
@@ -89,13 +104,20 @@ class Coefficients:
         half = self.halves(level, np.eye(len(self.coef)))
         return self.coef - half, self.coef + half
 
+    def _squares(self, rows: Floats, covariance: Floats) -> Floats:
+        """Variances of some linear functions (k, d); NaN of those with a coefficient that has none.
 
-def _squares(rows: Floats, covariance: Floats) -> Floats:
-    """Variances of some linear functions (k, d); NaN of those with a coefficient that has none."""
-    unknown = np.isnan(np.diag(covariance))
-    known = np.where(unknown | unknown[:, None], 0.0, covariance)
-    found = np.einsum("ij,jk,ik->i", rows, known, rows)
-    return np.where((rows[:, unknown] != 0).any(axis=1), np.nan, found)
+        A column of numbers that was left out is no matter beside others, since the constant has its
+        average effect; of a level nothing is known.
+        """
+        unknown = np.isnan(np.diag(covariance))
+        known = np.where(unknown | unknown[:, None], 0.0, covariance)
+        found = np.einsum("ij,jk,ik->i", rows, known, rows)
+        numbers = self.left_out & np.array(["[T." not in term for term in self.terms], dtype=bool)
+        used = rows != 0
+        others = used & ~(unknown & numbers)
+        lost = (others & unknown).any(axis=1) | (used.any(axis=1) & ~others.any(axis=1))
+        return np.where(lost, np.nan, found)
 
 
 def coverage(level: Any) -> float:

@@ -357,10 +357,14 @@ def in_user_units(
 def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -> Estimate:
     """The estimate without covariances, of ``which`` coefficients, where no honest ones exist."""
     lost = np.ones(len(estimate.coef), dtype=np.bool_) if which is None else which
-    unknown = lost[:, None] | lost
+    return with_covariances(estimate, lost, np.nan)
+
+
+def with_covariances(estimate: Estimate, which: NDArray[np.bool_], value: float) -> Estimate:
+    """The estimate with one value in place of all covariances of some coefficients."""
 
     def of(matrix: Floats) -> Floats:
-        return np.where(unknown, np.nan, matrix)
+        return np.where(which[:, None] | which, value, matrix)
 
     classical = None if estimate.classical is None else of(estimate.classical)
     return replace(

@@ -77,13 +77,13 @@ class Path(Printed):
                 "a ridge keeps every column, and a criterion chooses columns: path('lasso')."
             )
         c = self.unpenalised
-        if c is None or not np.isfinite(c.vcov).all():
+        if c is None or not c.known:
             raise NotReleasedError("noise hides the standard errors that a criterion needs.")
         each = math.log(self.n) if criterion.upper() == "BIC" else 2.0
         coef = self.coef.iloc[:, 1:].to_numpy(dtype=float)
         found = []
         for row in coef:
-            out = [int(j) for j in np.flatnonzero(row == 0) if j != self.constant]
+            out = [int(j) for j in np.flatnonzero((row == 0) & ~c.left_out) if j != self.constant]
             lost = WaldTest.that_are_zero(c, out).chi2 if out else 0.0
             found.append(lost + each * (len(row) - len(out)))
         values = np.array(found)

@@ -460,8 +460,8 @@ class Model(Result):
     def _wald(self) -> WaldTest | None:
         """Of all terms but the intercept."""
         c = self.coefficients
-        where = [k for k in range(len(c.terms)) if k != self.design.constant]
-        if not where or not np.isfinite(c.vcov).all():
+        where = [int(k) for k in np.flatnonzero(~c.left_out) if k != self.design.constant]
+        if not where or not c.known:
             return None
         return WaldTest.that_are_zero(c, where)
 
@@ -472,14 +472,16 @@ class Model(Result):
         """Coefficients along a penalty: "ridge", "lasso" or "elasticnet"; no further privacy spent.
 
         The whole path is post-processing. The loss is ``(1/2)(b - fit)'M(b - fit)`` plus the penalty
-        ``lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2)`` on columns scaled to unit diagonal of M, the
-        released second moments or information: for a linear model that is the penalised least-squares
-        loss, for others its quadratic approximation at the fit. The intercept is not penalised. One
-        penalty is chosen by ``path().best("BIC")``.
+        ``lambda (alpha |b|_1 + (1 - alpha)/2 |b|^2)`` on columns scaled to a standard deviation of 1,
+        by M, the released second moments or information: for a linear model that is the penalised
+        least-squares loss, for others its quadratic approximation at the fit. The intercept is not
+        penalised; without one, columns are scaled by their root mean squares. One penalty is chosen
+        by ``path().best("BIC")``.
         """
         if not np.isfinite(self.estimate.coef).all():
             raise NotReleasedError("the fit gives no coefficients, and so no path of them.")
-        grid, coef = penalised_path(self.estimate, self.design.constant, penalty, lambdas, alpha)
+        out, constant = self.coefficients.left_out, self.design.constant
+        grid, coef = penalised_path(self.estimate, constant, penalty, lambdas, alpha, out)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
         frame.insert(0, "lambda", grid)
         return Path(penalty, frame, self.coefficients, float(self.nobs), self.design.constant)

@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arguments import number, numbers, require_one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
-from dpstats.score_rounds.estimate import Estimate, matrix_noise_covariance
+from dpstats.score_rounds.estimate import (
+    Estimate,
+    matrix_noise_covariance,
+    with_covariances,
+    without_errors,
+)
 
 _PENALTIES = ("ridge", "lasso", "elasticnet")
+_SWEEPS, _EXACT = 10_000, 1e-9
+"""Sweeps over the coordinates at most, and by how much of the penalty a slope may exceed it."""
 
 
 def restrict(
@@ -27,10 +35,15 @@ def restrict(
     grow errors of constant variance. Of the sandwich, the outer products of scores were those of the
     larger model: what is left out is now an error too, as large as it is by chance, or ``alike`` times,
     where the columns are large that stay. For a generalised linear model this is one Newton step, at
-    the larger model's information.
+    the larger model's information. Errors that are not known of columns that stay are theirs alone, and
+    columns that were left out are known to be zero.
     """
     d = len(estimate.coef)
     keep = np.asarray(kept)
+    lost = np.isnan(np.diag(estimate.sampling))
+    nothing = lost & (estimate.coef == 0)
+    nothing[keep] |= lost[keep]
+    estimate = with_covariances(estimate, nothing, 0.0)
     hessian = estimate.moments + estimate.ridge * np.eye(d)
     inner = np.linalg.inv(hessian[np.ix_(keep, keep)])
     project = inner @ hessian[keep]
@@ -57,7 +70,7 @@ def restrict(
             sampling = sampling * (max(n - d, 1) / max(n - len(keep), 1)) + alike * more / n * inner
         classical = None if classical is None else classical * (grown / dispersion)
         dispersion = grown
-    return replace(
+    found = replace(
         estimate,
         coef=coef,
         sampling=sampling,
@@ -68,6 +81,7 @@ def restrict(
         classical=classical,
         dispersion_range=limits,
     )
+    return without_errors(found, lost[keep])
 
 
 def _root_of(root: Floats, keep: np.ndarray) -> Floats:
@@ -85,8 +99,12 @@ def penalised_path(
     penalty: str,
     lambdas: Sequence[float] | None,
     alpha: float,
+    left_out: NDArray[np.bool_] | None = None,
 ) -> tuple[Floats, Floats]:
-    """Coefficients along a decreasing penalty, by coordinate descent on the moments.
+    """Coefficients along a decreasing penalty, from the moments; those of columns left out are zero.
+
+    The intercept has no penalty: it is taken out of the moments of the others, which are scaled by what
+    is left, so that it does not matter where a column has its zero.
 
     Returns
     -------
@@ -99,54 +117,67 @@ def penalised_path(
         raise ArgumentError(
             f"alpha must lie between 0 and 1, such as alpha=0.5, not {shown(alpha)}."
         )
-    size = np.sqrt(np.diag(estimate.moments))
-    moments = estimate.moments / np.outer(size, size)
-    cross = moments @ (estimate.coef * size)
-    free = np.ones(len(size))
-    if intercept is not None:
-        free[intercept] = 0.0
-    if not free.any():
+    free = np.ones(len(estimate.coef), dtype=np.bool_) if left_out is None else ~left_out
+    at = np.array([j for j in np.flatnonzero(free) if j != intercept], dtype=np.intp)
+    if not len(at):
         raise ArgumentError(
             "a path needs a column besides the intercept, which is not penalised: fit 'y ~ x1 + x2'."
         )
-    found = _grid(moments, cross, free, mix) if lambdas is None else numbers(lambdas)
+    moments, constant = estimate.moments[np.ix_(at, at)], np.zeros(len(at))
+    if intercept is not None:
+        constant = estimate.moments[intercept, at] / estimate.moments[intercept, intercept]
+        moments = moments - np.outer(constant, estimate.moments[intercept, at])
+    size = np.sqrt(np.diag(moments))
+    moments = moments / np.outer(size, size)
+    cross = moments @ (estimate.coef[at] * size)
+    found = _grid(cross, mix) if lambdas is None else numbers(lambdas)
     grid = np.zeros(0) if found is None else np.atleast_1d(found)
     if grid.ndim > 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
         raise ArgumentError("lambdas must be finite numbers >= 0.")
-    coef = np.zeros_like(size)
-    rows = []
-    for strength in grid:
-        coef = _descend(moments, cross, strength * mix * free, strength * (1 - mix) * free, coef)
-        rows.append(coef / size)
-    return grid, np.array(rows)
+    coef: Floats = np.zeros((len(grid), len(estimate.coef)))
+    scaled: Floats = np.zeros(len(at))
+    for row, strength in zip(coef, grid, strict=True):
+        scaled = _penalised(moments, cross, strength * mix, strength * (1 - mix), scaled)
+        row[at] = scaled / size
+    if intercept is not None:
+        coef[:, intercept] = estimate.coef[intercept] + (estimate.coef[at] - coef[:, at]) @ constant
+    return grid, coef
 
 
-def _grid(moments: Floats, cross: Floats, free: Floats, mix: float) -> Floats:
+def _grid(cross: Floats, mix: float) -> Floats:
     """50 penalties from the smallest that empties the model (a ridge: nearly) downwards."""
-    start = np.zeros_like(cross)
-    if (free == 0).any():
-        k = int(np.argmin(free))
-        start[k] = cross[k] / moments[k, k]
-    largest = float(np.abs((cross - moments @ start) * free).max()) / max(mix, 1e-3)
+    largest = float(np.abs(cross).max()) / max(mix, 1e-3)
     grid: Floats = np.geomspace(largest, largest * 1e-4 * max(mix, 1e-3), 50)
     return grid
 
 
-def _descend(
-    moments: Floats, cross: Floats, absolute: Floats, square: Floats, coef: Floats
+def _penalised(
+    moments: Floats, cross: Floats, absolute: float, square: float, coef: Floats
 ) -> Floats:
+    """The minimum of b'Mb/2 - c'b + absolute |b|_1 + square |b|^2/2, from coefficients near by.
+
+    Coordinates descend in turn; once they have found which coefficients are zero and the signs of the
+    others, these follow from linear equations.
+    """
+    whole = moments + square * np.eye(len(cross))
     coef = coef.copy()
-    gradient = cross - moments @ coef
-    for _ in range(10_000):
-        largest = 0.0
+    for _ in range(_SWEEPS):
+        signs = np.sign(coef) if absolute > 0 else np.ones_like(coef)
+        used = np.flatnonzero(signs)
+        exact = np.zeros_like(coef)
+        exact[used] = np.linalg.lstsq(
+            whole[np.ix_(used, used)], cross[used] - absolute * signs[used], rcond=None
+        )[0]
+        left = cross - whole @ exact
+        if absolute == 0 or (
+            (np.sign(exact) == signs).all()
+            and (np.abs(left[signs == 0]) <= absolute * (1 + _EXACT)).all()
+        ):
+            return exact
+        gradient = cross - whole @ coef
         for j in range(len(coef)):
-            old = coef[j]
-            pull = gradient[j] + moments[j, j] * old
-            new = np.sign(pull) * max(abs(pull) - absolute[j], 0.0) / (moments[j, j] + square[j])
-            if new != old:
-                gradient -= moments[:, j] * (new - old)
-                coef[j] = new
-                largest = max(largest, abs(new - old))
-        if largest <= 1e-10 * max(1.0, float(np.abs(coef).max())):
-            break
+            pull = gradient[j] + whole[j, j] * coef[j]
+            new = np.sign(pull) * max(abs(pull) - absolute, 0.0) / whole[j, j]
+            gradient -= whole[:, j] * (new - coef[j])
+            coef[j] = new
     return coef

@@ -284,7 +284,7 @@ def test_a_wald_test_of_what_is_no_number_is_none() -> None:
 
 def test_a_ridge_path_solves_the_ridge_equations() -> None:
     estimate, x, y = _estimate()
-    size = np.sqrt(np.diag(x.T @ x / 400))
+    size = np.append(1.0, x[:, 1:].std(axis=0))
     scaled = x / size
     for strength, coef in zip(*penalised_path(estimate, 0, "ridge", [0.5, 0.01], 0.5), strict=True):
         penalty = strength * np.diag([0.0, 1, 1, 1])
@@ -294,7 +294,7 @@ def test_a_ridge_path_solves_the_ridge_equations() -> None:
 
 def test_a_lasso_path_meets_the_optimality_conditions() -> None:
     estimate, x, y = _estimate()
-    size = np.sqrt(np.diag(x.T @ x / 400))
+    size = np.append(1.0, x[:, 1:].std(axis=0))
     grid, path = penalised_path(estimate, 0, "lasso", None, 0.5)
     for strength, coef in zip(grid, path, strict=True):
         gradient = (x / size).T @ (y - x @ coef) / 400
@@ -302,6 +302,32 @@ def test_a_lasso_path_meets_the_optimality_conditions() -> None:
         assert (np.abs(gradient[1:]) <= strength + 1e-7).all()
         active = coef[1:] != 0
         assert gradient[1:][active] == pytest.approx(strength * np.sign(coef[1:][active]), abs=1e-7)
+
+
+def test_a_path_does_not_know_where_a_column_has_its_zero() -> None:
+    estimate, *_ = _estimate()
+    shift = np.eye(4)
+    shift[0, 2] = 1000.0  # the third column is a thousand larger everywhere
+    back = np.linalg.inv(shift)
+    moved = replace(estimate, moments=shift.T @ estimate.moments @ shift, coef=back @ estimate.coef)
+    for penalty in ("lasso", "ridge"):
+        (grid, path), (other, far) = (
+            penalised_path(one, 0, penalty, None, 0.5) for one in (estimate, moved)
+        )
+        assert other == pytest.approx(grid)
+        assert far[:, 1:] == pytest.approx(path[:, 1:], abs=1e-6)
+
+
+def test_correlated_columns_reach_the_end_of_a_path() -> None:
+    """Coordinates by themselves would take ten thousand sweeps to it."""
+    estimate, *_ = _estimate()
+    mixed = np.eye(4)
+    mixed[1, 2:] = 0.9999
+    moments = mixed.T @ estimate.moments @ mixed
+    alike = replace(estimate, moments=moments, coef=np.linalg.solve(mixed, estimate.coef))
+    for alpha in (0.3, 1.0):
+        _, path = penalised_path(alike, 0, "elasticnet", [1e-9], alpha)
+        assert path[0] == pytest.approx(alike.coef, rel=1e-4)
 
 
 def test_residual_variance_takes_off_the_move_and_counts_filled_rows() -> None:
