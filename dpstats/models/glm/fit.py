@@ -21,6 +21,7 @@ from dpstats.models.glm.lengths import ROW_LENGTHS, RowsSeen, row_lengths
 from dpstats.models.glm.notes import (
     SEPARATED,
     few_events_note,
+    one_outcome_note,
     overdispersed_note,
     separated,
     step_notes,
@@ -259,16 +260,14 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
     sampling2 = (solved.estimate.dispersion or 1.0) / rounds.session.n * float(np.trace(inverse))
     flatter = rounds.flatter(rounds.coordinates.root @ coef)
     unsettled = flatter or _unsettled(curvature, last, sampling2)
-    apart = (
-        family.binary
-        and start.rows is not None
-        and separated(
-            family.mean(start.rows.x @ coef + start.rows.offset),
-            rounds.session.n,
-            rounds.session.total.mu,
-            len(coef),
-        )
-    )
+    n, mu, root = rounds.session.n, rounds.session.total.mu, rounds.coordinates.root
+    apart: tuple[str, ...] = ()
+    if rounds.persons is None:
+        rates = n * root.T @ curvature.used @ root
+        apart = one_outcome_note(family, task.design, rates, rounds.unseen)
+    if family.binary and start.rows is not None:
+        known = family.mean(start.rows.x @ coef + start.rows.offset)
+        apart = SEPARATED if separated(known, n, mu, len(coef)) else apart
     ended = _Ended(rounds, made, task, curvature, solved, unsettled, apart)
     estimate, cautions = ended.estimate(), ended.cautions()
     sd = summary.mean_square_sd / rows_of_each(rounds.persons, rounds.session.n)
@@ -290,7 +289,7 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
 class _Ended:
     """Rounds that were made, what they come to, and what is to be said of it.
 
-    ``unsettled``: the way is not at its end; ``apart``: public rows are predicted without error.
+    ``unsettled``: the way is not at its end; ``apart``: why there are no errors at such coefficients.
     """
 
     rounds: GlmRounds
@@ -299,7 +298,7 @@ class _Ended:
     curvature: Curvature
     solved: Solution
     unsettled: bool
-    apart: bool
+    apart: tuple[str, ...]
 
     def estimate(self) -> Estimate:
         """The estimate, with errors of what can be seen only."""
@@ -379,7 +378,7 @@ class _Ended:
             notes += hidden_note(terms, unknown, start.nothing)
         notes += ridge_note(ridge) if partly else step_notes(curvature, self.unsettled, ridge)
         if self.apart:
-            notes += SEPARATED
+            notes += self.apart
         else:
             notes += unbounded_note(design, estimate, start.design_moments(), family, alone)
         if start.rows is not None:

@@ -41,6 +41,29 @@ SEPARATED = (
 )
 
 
+_OF_NOISE = 2.0
+"""Noise standard deviations of a count, up to which it may be all noise."""
+_ONE_OUTCOME = (
+    "Standard errors are not given: noise hides whether any row has the rarer outcome. Check how the "
+    "response is coded (as 1 and 2, or 0 and 100?); where the outcome is rare, more rows or a larger "
+    "budget help.",
+)
+
+
+def one_outcome_note(
+    family: Family, design: Design, rates: Floats, noise_sd: float
+) -> tuple[str, ...]:
+    """Where noise hides whether any row has the rarer outcome.
+
+    ``rates`` as of `few_events_note`: with an intercept, the sum of p (1 - p), which is the number of
+    rows with the rarer outcome where these are few; ``noise_sd`` that of counts of scores.
+    """
+    if not family.binary or design.constant is None or design.weights is not None:
+        return ()
+    rarer = rates[design.constant, design.constant]
+    return _ONE_OUTCOME if rarer < _OF_NOISE * noise_sd else ()
+
+
 def separated(probability: Floats, n: int, mu: float, d: int) -> bool:
     """Whether a fit explains so much of the entropy of the responses that its errors are in doubt.
 

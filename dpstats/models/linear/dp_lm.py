@@ -44,6 +44,9 @@ from dpstats.score_rounds.notes import largest_weight_note, notes_of_first_rows
 from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 
+_DIGITS = 1e-14
+"""Variance of a response, in parts of its mean square, of which floats know nothing."""
+
 LEAST = {"anchored": 3e-3, "pmt": 0.25, "ssp": 1.0}
 """Of the shares of a total the least, in terms of second moments with the least sensitivity."""
 
@@ -285,13 +288,27 @@ def linear_moments(
     moments = resolve_public(formula, public, weights, offset, limits)
     if not partly:
         moments.require_full_rank()
-    if moments.yy is not None and not moments.yy > 1e-280:
+    alike = _alike(moments)
+    if alike:
         raise PublicDataError(
-            "the public response is zero in every row, or too small to square. Leave out public=, "
-            "which finds what it needs in the private rows; give public_moments of the design alone "
-            "('~ x1 + x2'); or rescale the response."
+            f"the public response is {alike}. Leave out public=, which finds what it needs in the "
+            "private rows; give public_moments of the design alone ('~ x1 + x2'); or rescale the "
+            "response."
         )
     return moments
+
+
+def _alike(moments: PublicMoments) -> str:
+    """In which way public responses are all alike; empty where they differ, or there are none."""
+    if moments.yy is None:
+        return ""
+    if not moments.yy > 1e-280:
+        return "zero in every row, or too small to square"
+    constant, weighted = moments.design.constant, moments.design.weights is not None
+    if moments.cross is None or constant is None or weighted:
+        return ""
+    varies = moments.yy - float(moments.cross[constant]) ** 2
+    return "" if varies > _DIGITS * moments.yy else "the same in every row"
 
 
 def check_response(design: Design) -> None:

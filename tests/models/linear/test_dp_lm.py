@@ -562,6 +562,7 @@ class _Unreadable:
         ({"limits": {"(weights)": (0, 1)}}, "no effect"),
         ({"public": "{}"}, "from_json"),
         ({"public": PUBLIC.assign(y=0.0)}, "zero in every row.* Leave out public="),
+        ({"public": PUBLIC.assign(y=5.1)}, "the same in every row.* Leave out public="),
         ({"public": PUBLIC.assign(y=PUBLIC.y * 1e-200)}, "rescale"),
         ({"formula": "y ~ y + x1"}, "right-hand"),
         ({"formula": "y ~ "}, "nothing is right of"),
