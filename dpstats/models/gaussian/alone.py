@@ -43,7 +43,7 @@ from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import Marks, radius_with_marks, unseen_variance
 from dpstats.models.gaussian.mean_fit import SPREAD, TOLD_CUTS, last_mean, rows_of_mean
 from dpstats.models.gaussian.mean_spread import Spread
-from dpstats.models.gaussian.moments import Cell, cell_at, hardly_any, moments_of
+from dpstats.models.gaussian.moments import Cell, Moments, cell_at, hardly_any, moments_of
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,
@@ -53,6 +53,7 @@ from dpstats.models.gaussian.rounds import (
     last_mean_cut,
     spread_of_rows,
 )
+from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.first_look import least_budget
@@ -65,6 +66,8 @@ _STANDS_OUT = 0.25
 """Noise of second moments, in parts of the largest, with which another round still helps."""
 _HIDDEN = 20.0
 """Rows times mu of a level, or of a value that was not seen, that may be: half of what noise hides."""
+_NARROW = 0.3
+"""Variance, where it should be 1, of a direction that stretching has not raised."""
 LEAST_SHARE = 0.02
 """Least share of the total for a release of second moments."""
 
@@ -295,13 +298,12 @@ def mean_alone(
     if known is not None:
         known = covariance_of(known, found)
         shape = known.matrix / np.outer(found.units, found.units)
-        cell, made = cell_at(np.zeros(d), equilibrated_whitening(shape), float(n)), 0
+        cells, made = [cell_at(np.zeros(d), equilibrated_whitening(shape), float(n))], 0
     else:
         start = cell_at(np.zeros(d), Whitening(np.eye(d), np.eye(d)), float(n))
-        cell, made = _whitened(session, start, found.marks)
-    (lengths,) = cell_lengths(session, _LAST_LENGTHS, (), [cell])
+        cells, made = _whitened(session, start, found.marks)
     noise, marks = NoiseLevel(rho=session.total.rho), found.marks
-    seen = spread_of_rows(session, noise, SPREAD, cell, lengths, marks)
+    cell, lengths, seen = _spread(session, noise, cells, marks)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
     expected = None if marks is None else marks.loss_of_mean(cell)
     share = session.left * (1 - TOLD_CUTS)
@@ -338,12 +340,19 @@ def mean_alone(
     )
 
 
-def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[Cell, int]:
-    """Coordinates in which all directions are alike, as far as noise lets them be seen."""
-    n, d, made = session.n, cell.d, 0
+def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[list[Cell], int]:
+    """Coordinates in which all directions are alike, as far as noise lets them be seen; and rounds.
+
+    A direction in which few rows differ, as from two marks of which nearly every row has one, stays
+    hidden however far it is stretched, since these rows are cut: they are only made longer. So where
+    directions were stretched, the first coordinates that show most of them, without that, come too;
+    and alone, where some are hidden in the end.
+    """
+    n, d, made, resolved = session.n, cell.d, 0, False
     share = share_of_moments(n, d, session.total.mu)
     unit = NoiseLevel(rho=session.total.rho).coarse(share, n, d)
-    while made < _MOST_ROUNDS:
+    before: list[tuple[int, Cell]] = []
+    while made < _MOST_ROUNDS and not resolved:
         (lengths,) = cell_lengths(session, _LENGTHS, (), [cell])
         radius = radius_with_marks(marks, cell, first_radius(lengths, n, d), unit)
         lifted, _ = session.lifted(share, (), [cell.frame], [radius], COARSE_LIFT)
@@ -351,11 +360,40 @@ def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[Ce
         largest = float(np.linalg.eigvalsh(seen.spread)[-1])
         if seen.spread_sd * math.sqrt(2 * d) > _STANDS_OUT * largest:
             break
-        update = whitening_update(seen.spread + unseen_variance(marks, cell), seen.spread_sd)
+        spread = seen.spread + unseen_variance(marks, cell)
+        update = whitening_update(spread, seen.spread_sd)
+        resolved = update.resolved
+        if not resolved:
+            values, vectors = np.linalg.eigh(spread)
+            hidden = values < update.least
+            root = np.where(hidden, 1.0, np.sqrt(np.maximum(values, update.k)))
+            left, right = (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
+            before.append((int(hidden.sum()), cell.moved(seen.mean, left, right)))
         cell = cell.moved(seen.mean, update.left, update.right)
-        if update.resolved:
+    first = [min(before, key=lambda stage: stage[0])[1]] if before else []
+    return ([cell, *first] if resolved else first or [cell]), made
+
+
+def _spread(
+    session: CellSession, noise: NoiseLevel, cells: Sequence[Cell], marks: Marks | None
+) -> tuple[Cell, LogHistogram, Moments]:
+    """How rows vary, and how long they are, in the coordinates in which a mean is known best.
+
+    A direction that was stretched and is narrow all the same, is one in which few rows differ.
+    """
+    n, d = session.n, cells[0].d
+    unit, found = noise.vector(1.0, session.left, n, d), []
+    for cell in cells:
+        (lengths,) = cell_lengths(session, _LAST_LENGTHS, (), [cell])
+        expected = None if marks is None else marks.loss_of_mean(cell)
+        cut = last_mean_cut(noise, session.left, n, lengths, 1.0, d, expected)
+        found.append((math.hypot(unit * cut.radius, cut.lost), cell, lengths))
+    found.sort(key=lambda one: one[0])
+    for k, (_, cell, lengths) in enumerate(found):
+        seen = spread_of_rows(session, noise, SPREAD, cell, lengths, marks)
+        if cell is cells[-1] or k or np.linalg.eigvalsh(seen.spread)[0] > _NARROW:
             break
-    return cell, made
+    return cell, lengths, seen
 
 
 # -- a mean and a covariance ------------------------------------------------------------------------
