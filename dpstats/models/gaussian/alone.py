@@ -52,6 +52,7 @@ from dpstats.models.gaussian.rounds import (
     first_radius,
     last_mean_cut,
     spread_of_rows,
+    unstretched,
 )
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
@@ -343,10 +344,8 @@ def mean_alone(
 def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[list[Cell], int]:
     """Coordinates in which all directions are alike, as far as noise lets them be seen; and rounds.
 
-    A direction in which few rows differ, as from two marks of which nearly every row has one, stays
-    hidden however far it is stretched, since these rows are cut: they are only made longer. So where
-    directions were stretched, the first coordinates that show most of them, without that, come too;
-    and alone, where some are hidden in the end.
+    Where directions were stretched, the first coordinates that show most of them, `unstretched`, come
+    too; and alone, where some are hidden in the end.
     """
     n, d, made, resolved = session.n, cell.d, 0, False
     share = share_of_moments(n, d, session.total.mu)
@@ -364,11 +363,7 @@ def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[li
         update = whitening_update(spread, seen.spread_sd)
         resolved = update.resolved
         if not resolved:
-            values, vectors = np.linalg.eigh(spread)
-            hidden = values < update.least
-            root = np.where(hidden, 1.0, np.sqrt(np.maximum(values, update.k)))
-            left, right = (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
-            before.append((int(hidden.sum()), cell.moved(seen.mean, left, right)))
+            before.append(unstretched(cell, seen, update))
         cell = cell.moved(seen.mean, update.left, update.right)
     first = [min(before, key=lambda stage: stage[0])[1]] if before else []
     return ([cell, *first] if resolved else first or [cell]), made

@@ -118,6 +118,8 @@ class Update:
 
     Attributes
     ----------
+    released : (d, d) array
+        S.
     left, right : (d, d) arrays
         (S+ + k)^-1/2 and its inverse: new rows are w left, and w = (new rows) right.
     k : float
@@ -128,6 +130,7 @@ class Update:
         Estimated trace of the covariance of the new rows, between 1 and 2d.
     """
 
+    released: Floats
     left: Floats
     right: Floats
     k: float
@@ -315,6 +318,7 @@ def whitening_update(released: Floats, s: float) -> Update:
     tau = float(np.sum(values / raised)) - s**2 * divergence
     root = np.sqrt(raised)
     return Update(
+        released=(released + released.T) / 2,
         left=(vectors / root) @ vectors.T,
         right=(vectors * root) @ vectors.T,
         k=k,

@@ -47,6 +47,16 @@ class Marks:
         """Share of the variance of each of these columns that a cut takes off it."""
         return np.asarray(1 - np.minimum(1.0, radius / self.sizes(cell)) ** 2)
 
+    def error(self, cell: Cell, radius: float, unit: float) -> float:
+        """Of the means of these columns: noise, ``unit`` at a radius of 1, and what a cut takes off.
+
+        A mean square over the columns, in their variances.
+        """
+        variance = self.share * (1 - self.share)
+        lost = self.share * np.maximum(1 - radius / self.sizes(cell), 0.0)
+        noise = unit * radius * np.linalg.norm(cell.root[:, list(self.columns)], axis=0)
+        return float(((lost**2 + noise**2) / variance).mean())
+
     def loss_of_mean(self, cell: Cell) -> Callable[[Floats], Floats]:
         """How far cuts move a mean."""
         sizes, share = self.sizes(cell), self.share

@@ -20,6 +20,7 @@ from dpstats.models.gaussian.cuts import (
     FinalCut,
     NoiseLevel,
     Tail,
+    Update,
     clipping_loss,
     coarse_cut,
     final_cut,
@@ -59,7 +60,7 @@ _FARTHEST = 64.0
 _ONE_SIDED = 0.5
 """Share of what a cut takes off that counts as an error of a mean: columns have one long tail or two."""
 _STRETCHED = 1.5
-"""Times as far as in the first coordinates that the last cut may lie, in the narrowest direction."""
+"""Times as far as in coordinates that were not stretched that the last cut may lie."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def refine(
     3. the last round takes all that is left, with rows cut where noise and what is cut off balance: a
        second histogram shows tails longer than a Gaussian's. Rows of a rare mark, which rounds cut, make
        its direction look narrow however far it is stretched: where that only made them longer, the
-       first coordinates are taken again;
+       coordinates before that are taken again;
     4. where it shows them, the mean is released apart: it needs far fewer rows cut.
 
     ``n_known``: the only cell has ``n`` rows unless some are missing. ``public``: points that say what
@@ -151,8 +152,8 @@ def refine(
         replace(cell, radius=first_radius(lengths, cell.n, cell.d))
         for cell, lengths in zip(cells, first, strict=True)
     ]
-    start, least = cells, [1.0] * len(cells)
     made, resolved, planned = 0, True, schedule.rounds
+    before: tuple[int, list[Cell]] | None = None
     n, d = session.n, cells[0].d
     while made < planned:
         frames, unit = [c.frame for c in cells], schedule.noise.coarse(schedule.share, n, d)
@@ -163,12 +164,17 @@ def refine(
             whitening_update(m.spread + unseen_variance(marks, c), m.spread_sd)
             for m, c in zip(released, cells, strict=True)
         ]
-        if not made:
-            least = [u.least for u in updates]
         made += 1
         resolved = all(u.resolved for u in updates)
+        if not resolved:
+            as_it_was = [
+                unstretched(c, m, u) for c, m, u in zip(cells, released, updates, strict=True)
+            ]
+            hidden = sum(count for count, _ in as_it_was)
+            if before is None or hidden < before[0]:
+                before = hidden, [cell for _, cell in as_it_was]
         if made == planned and schedule.extend and not resolved:
-            left = session.left - schedule.tails - schedule.cut_share
+            left = session.left - 2 * schedule.tails - schedule.cut_share
             room = left - 2 * schedule.share >= KEEP_FOR_LAST
             seen = all(_is_seen(m) for m in released)
             planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
@@ -185,11 +191,14 @@ def refine(
         if resolved:
             break
     lengths = cell_lengths(session, schedule.tails, partition, cells) if made else first
+    earlier = None if before is None else _seen_fast(session, before[1])
+    others = earlier and cell_lengths(session, schedule.tails, partition, earlier)
     ready = _last_cuts(session, schedule, cells, lengths, marks, known=made > 0)
-    if made:
-        before = _last_cuts(session, schedule, start, first, marks, known=False)
-        if ready.farthest() > _STRETCHED * before.farthest(least):
-            ready = before
+    if earlier and others:
+        least = _last_cuts(session, schedule, earlier, others, marks, known=False)
+        unit = schedule.noise.vector(1.0, ready.share, n, d)
+        if _only_longer(ready, least, marks, unit):
+            ready = least
     cells, tails, beyond = ready.cells, ready.tails, ready.beyond
     ratio = math.sqrt(schedule.cuts[0].ratio)
     radii = [tail.radius for tail in tails]
@@ -209,6 +218,20 @@ def refine(
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
 
 
+def unstretched(cell: Cell, seen: Moments, update: Update) -> tuple[int, Cell]:
+    """How many directions noise hides, and the next coordinates, with these as they were.
+
+    A direction in which few rows differ, as from two marks of which nearly every row has one, stays
+    hidden however far it is stretched, since these rows are cut: they are only made longer.
+    """
+    values, vectors = np.linalg.eigh(update.released)
+    hidden = values < update.least
+    root = np.where(hidden, 1.0, np.sqrt(np.maximum(values, update.k)))
+    return int(hidden.sum()), cell.moved(
+        seen.mean, (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
+    )
+
+
 @dataclass(frozen=True)
 class _LastCuts:
     """Coordinates and cuts of the last release, and the share of the total for it.
@@ -221,10 +244,20 @@ class _LastCuts:
     share: float
     beyond: SeenTail | None
 
-    def farthest(self, least: Sequence[float] | None = None) -> float:
-        """The longest radius, over the root of the ``least`` variance of a direction, or of 1."""
-        variances = least or [1.0] * len(self.tails)
-        return max(t.radius / math.sqrt(v) for t, v in zip(self.tails, variances, strict=True))
+    def farthest(self) -> float:
+        """The longest radius."""
+        return max(tail.radius for tail in self.tails)
+
+
+def _only_longer(ready: _LastCuts, least: _LastCuts, marks: Marks | None, unit: float) -> bool:
+    """Whether coordinates in which directions were stretched have only made rows longer.
+
+    ``unit``: noise of a mean at a radius of 1.
+    """
+    if marks is not None:
+        errors = [marks.error(one.cells[0], one.tails[0].radius, unit) for one in (ready, least)]
+        return errors[0] > errors[1]
+    return ready.farthest() > _STRETCHED * least.farthest()
 
 
 def _last_cuts(
