@@ -113,6 +113,22 @@ class Moments:
     tail: float = 0.0
     mean_lost: float = 0.0
 
+    def of_rows(self, n: float) -> Moments:
+        """The same sums, as moments of so many rows."""
+        more = self.cell.n / n
+        mean = more * self.mean
+        spread = more * (self.spread + np.outer(self.mean, self.mean)) - np.outer(mean, mean)
+        return replace(
+            self,
+            cell=replace(self.cell, n=n),
+            mean=mean,
+            spread=symmetric(spread),
+            mean_sd=more * self.mean_sd,
+            spread_sd=more * self.spread_sd,
+            mean_rows=self.mean_rows / more,
+            spread_rows=self.spread_rows / more,
+        )
+
     @property
     def floored(self) -> Floats:
         """The spread made positive definite."""

@@ -472,7 +472,7 @@ def _mean_apart(
 ) -> Moments:
     """The mean, with all that is left, of rows cut farther out than for their second moments.
 
-    ``least``: where they were cut for these.
+    ``least``: where they were cut for these. The number of rows is far better known with it.
     """
     cell, d, share = moments.cell, len(moments.mean), session.left
     expected = None if public is None else loss_of_public(public, cell)
@@ -481,7 +481,7 @@ def _mean_apart(
     sums, _ = session.vector_sum(share, cell.frame, radius)
     n = used_rows(session.n, sums.count, sums.count_sd)
     return replace(
-        moments,
+        moments.of_rows(n),
         mean=sums.total / n,
         mean_sd=sums.total_sd / n,
         count=sums.count,
