@@ -112,7 +112,7 @@ def fit_rows(
     ) as session:
         if columns.excluded:
             return two_stages(session, moments, seen, task), session
-        fit = anchored(session, moments, seen, 0.0, task.errors)
+        fit = anchored(session, moments, seen, 0.0, task.errors, columns.effects)
         estimate = without_effects(fit.estimate, columns.shown, columns.effects)
         fit = replace(fit, estimate=estimate, system=None)
         empty = next(line for line in fit.diagnostics if line.name == EMPTY)

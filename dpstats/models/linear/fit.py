@@ -205,8 +205,9 @@ def anchored(
     seen: View,
     ridge: float,
     errors: str,
+    effects: Sequence[int] = (),
 ) -> LinearFit:
-    """Score rounds from a public anchor.
+    """Score rounds from a public anchor. No note speaks of ``effects``, columns that no table shows.
 
     1. a private histogram of row lengths says where rows are cut for their second moments, which are
        released once (twice where public rows are few: the first says how to whiten them);
@@ -221,10 +222,10 @@ def anchored(
        lean it is the last one alone.
     """
     ready = prepared(session, moments, seen, planned(session, moments, errors))
-    return solved_by_rounds(LinearRounds.of(session, ready, ridge))
+    return solved_by_rounds(LinearRounds.of(session, ready, ridge), effects)
 
 
-def solved_by_rounds(rounds: LinearRounds) -> LinearFit:
+def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> LinearFit:
     """The rounds of a fit, and what they come to."""
     ready, ridge = rounds.ready, rounds.ridge
     made = rounds.run()
@@ -253,7 +254,8 @@ def solved_by_rounds(rounds: LinearRounds) -> LinearFit:
         estimate = without_hidden(
             estimate, ready.at.whitening.back, ready.curvature, of_few(design)
         )
-    given = solved.moved.of(lambda values: where_given(values, estimate))
+    spoken_of = without_errors(estimate, np.isin(np.arange(len(terms)), effects))
+    given = solved.moved.of(lambda values: where_given(values, spoken_of))
     fit = reported(rounds, made, estimate, solved.system, (terms, given), solved.leaning)
     if not lost:
         return fit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -507,3 +508,15 @@ def test_the_help_says_that_public_rows_are_needed() -> None:
     assert "Without them the call is\n        refused" in str(dp_feols.__doc__)
     vignette = Path(__file__).parents[3] / "vignettes" / "r_phrasebook.py"
     assert "`public=pub` may be left out of `dp_lm` and `dp_glm`, but" in vignette.read_text()
+
+
+def test_notes_speak_of_columns_that_the_table_shows() -> None:
+    """They named dummies of groups, and the constant, which is taken out with these."""
+    named = set()
+    for seed in range(4):
+        rng, n = np.random.default_rng(seed), 1500
+        group = np.where(rng.random(n) < 0.02, "c", np.where(rng.random(n) < 0.5, "a", "b"))
+        rows = pd.DataFrame({"x": rng.normal(size=n), "g": group, "y": rng.standard_t(2.2, n)})
+        fit = dp_feols("y ~ x | g", rows[300:], rows[:300], mu=0.7, seed=seed)
+        named |= set(re.findall(r"may have moved `([^`]*)`", " ".join(fit.notes)))
+    assert named == {"x"}
