@@ -250,11 +250,12 @@ ax.spines[["top", "right"]].set_visible(False)
 # one sign by nature; and puts back what its cuts are expected to take off them.
 #
 # Where n times mu is below some 2500 that release is mostly noise. Public rows say the same with the error of so few rows, and
-# `dp_lm` and `dp_glm` take both together; with two or three hundred of them a bend is still missed in some fits, and intervals with
-# it. Squares and products of columns take more, without a note: food shares on the square of log expenditure were covered in 0.55
-# to 0.7 of the draws at n mu = 7200 and in 0.9 at 12,000, prices of diamonds on carat and its square in 0.1 at 7500, 0.55 at 15,000 and 0.9 at 30,000, logits of
-# defaults on the square of a payment status in 0.5 at 10,000 and 0.9 at 30,000. So do effects of persons, which leave what changes
-# within them: log hours on log wages were covered in 0.2 of the draws of 1500 persons at mu = 1, 0.6 of 5000 and all of 20,000.
+# `dp_lm` and `dp_glm` take both together; with two or three hundred of them a bend is still missed in some fits, and intervals
+# with it. Squares and products of columns take more, without a note: food shares on the square of log expenditure were covered in
+# 0.55 to 0.7 of the draws at n mu = 7200 and in 0.9 at 12,000, prices of diamonds on carat and its square in 0.1 at 7500, 0.55 at
+# 15,000 and 0.9 at 30,000, logits of defaults on the square of a payment status in 0.5 at 10,000 and 0.9 at 30,000. So do effects
+# of persons, which leave what changes within them: log hours on log wages were covered in 0.2 of the draws of 1500 persons at mu
+# = 1, 0.6 of 5000 and all of 20,000.
 #
 # Second moments are released of rows that are cut, too: where one row in a hundred is far out they are too small along it, and
 # steps too long. Scores at two coefficients tell the second moments between them, and correct this (*far rows* among the

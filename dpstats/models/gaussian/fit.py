@@ -64,9 +64,9 @@ _FEW = 0.2
 _LEAST_UNUSED = 0.01
 """Share of the rows that a note is about."""
 LONG_TAILS = (
-    "Rows have longer tails than a Gaussian: cutting lowers the covariance, its standard errors "
-    "allow for that only roughly, and the bounds are for Gaussians. Transform such columns (log, "
-    "sqrt), or ask for a larger budget."
+    "Rows have longer tails than a Gaussian: cutting lowers the covariance, and draws means of such "
+    "columns towards most rows. Standard errors allow for that only roughly, and the bounds are for "
+    "Gaussians. Transform such columns (log, sqrt), or ask for a larger budget."
 )
 
 PURE_MEANS = (
