@@ -40,7 +40,7 @@ from formulaic.utils.constraints import LinearConstraints
 
 from dpstats.arguments import listed
 from dpstats.errors import FormulaError, PublicDataError
-from dpstats.frame.formula.grammar import Factor
+from dpstats.frame.formula.grammar import Factor, hide_brackets, show_brackets
 from dpstats.frame.formula.natural import apply_natural, combinations_of, learn_natural
 from dpstats.frame.table import Array
 
@@ -86,8 +86,12 @@ def tokens(formula: str) -> tuple[tuple[str, str, int], ...]:
     """
     try:
         return tuple(
-            (token.token, token.kind.value if token.kind else "", token.source_start or 0)
-            for token in tokenize(formula)
+            (
+                show_brackets(token.token),
+                token.kind.value if token.kind else "",
+                token.source_start or 0,
+            )
+            for token in tokenize(hide_brackets(formula))
         )
     except Exception as error:
         raise _unparsed(formula, error) from None
@@ -104,7 +108,7 @@ def parse_terms(
     context = {"__formulaic_variables_available__": list(available)}
     _check_size(formula, parser, len(available))
     try:
-        result = Formula(formula, _parser=parser, _context=context)
+        result = Formula(hide_brackets(formula), _parser=parser, _context=context)
     except Exception as error:
         raise _unparsed(formula, error) from None
     if hasattr(result, "lhs"):
@@ -121,7 +125,7 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
     if set("*^:/%").isdisjoint(formula) and " in " not in formula:
         return
     try:
-        top = parser.get_ast(formula)
+        top = parser.get_ast(hide_brackets(formula))
     except Exception:  # the parser itself says why
         return
     # children before parents, without recursion: a tree may be as deep as the formula is long
@@ -167,7 +171,10 @@ def _start(formula: str) -> str:
 
 def _terms(terms: Iterable[Any]) -> tuple[Term, ...]:
     named = [
-        tuple(Factor(factor.expr, _KINDS[factor.eval_method.value]) for factor in term.factors)
+        tuple(
+            Factor(show_brackets(factor.expr), _KINDS[factor.eval_method.value])
+            for factor in term.factors
+        )
         for term in terms
     ]
     return tuple(() if term == (Factor("1", "literal"),) else term for term in named)
@@ -175,7 +182,7 @@ def _terms(terms: Iterable[Any]) -> tuple[Term, ...]:
 
 def _unparsed(formula: str, error: Exception) -> FormulaError:
     """With formulaic's message on one line, without terminal colours."""
-    reason = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())
+    reason = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", show_brackets(str(error))).split())
     reason = reason.removesuffix(f" {_start(formula)}")
     if "context marker" in reason:
         reason = "brackets do not match; every ( needs a )."

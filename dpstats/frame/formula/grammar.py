@@ -96,6 +96,8 @@ _MOST_DIGITS = 15
 _DEEPEST = 150
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`([^`]*)`")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
+_BRACKETS = "()[]{}`"
+_STAND_INS = "⣰⣱⣲⣳⣴⣵⣶"  # rare, and printable, so that Python writes them as they are
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,19 @@ def replace_quotes(text: str) -> tuple[str, dict[str, str]]:
         return f" {alias} "
 
     return _QUOTED.sub(replace, text), names
+
+
+def hide_brackets(text: str) -> str:
+    """The text, as long as it was, without brackets between quotes: tokenisers do not know quotes."""
+    if not set(_STAND_INS).isdisjoint(text):
+        return text
+    signs = str.maketrans(_BRACKETS, _STAND_INS)
+    return _QUOTED.sub(lambda m: m[0] if m[1] is not None else m[0].translate(signs), text)
+
+
+def show_brackets(text: str) -> str:
+    """What `hide_brackets` was given."""
+    return text.translate(str.maketrans(_STAND_INS, _BRACKETS))
 
 
 class _Parser:

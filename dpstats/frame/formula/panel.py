@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
-from dpstats.frame.formula.grammar import Factor
+from dpstats.frame.formula.grammar import Factor, hide_brackets, show_brackets
 from dpstats.frame.formula.parse import parse, term_code
 
 _SHAPE = (
@@ -165,7 +165,7 @@ def _with_levels(text: str, truths: Collection[str]) -> tuple[str, tuple[str, ..
     numbers: dict[str, str] = {}
     found = _CALL.search(text)
     while found is not None:
-        start, end = found.start(), _closing(text, found.end() - 1)
+        start, end = found.start(), _closing(hide_brackets(text), found.end() - 1)
         call = text[start : end + 1]
         column, other, base = _arguments(call)
         reference = reference or base
@@ -195,7 +195,7 @@ def _closing(text: str, start: int) -> int:
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         if depth == 0:
             return at
-    raise FormulaError(f"'{text[start - 1 :]}' is not closed.")
+    raise FormulaError(f"'{show_brackets(text[start - 1 :])}' is not closed.")
 
 
 def _arguments(call: str) -> tuple[str, str | None, str | None]:
@@ -219,7 +219,8 @@ def _arguments(call: str) -> tuple[str, str | None, str | None]:
 
 
 _NUMBER = re.compile(r"as_numeric\(([^()]+)\)")
-_CODED = re.compile(r"C\(([^,()]+)(?:, contr\.treatment\((?:base=)?[^()]*\))?\)\[(?:T\.)?(.*?)\]")
+_BASE = r"""(?:, contr\.treatment\((?:base=)?(?:'[^']*'|"[^"]*"|[^()])*\))"""
+_CODED = re.compile(rf"C\(([^,()]+){_BASE}?\)\[(?:T\.)?(.*?)\]")
 
 
 def level_name(term: str) -> str:

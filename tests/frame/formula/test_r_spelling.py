@@ -93,6 +93,23 @@ def test_ways_of_saying_that_a_column_is_a_category() -> None:
     assert linear == pytest.approx([-np.sqrt(0.5), 0, np.sqrt(0.5)], abs=1e-15)
 
 
+@pytest.mark.parametrize("level", ["(10, 20]", "close)", "[1", "{x", "a`b", "c(1)", "it's ("])
+def test_levels_with_brackets_can_be_written(level: str) -> None:
+    table = _TABLE.assign(g=np.where(_TABLE.g == "a", level, _TABLE.g))
+    for text in (
+        f'I(g == "{level}")',
+        f'I(g %in% c("{level}"))',
+        f'relevel(g, ref="{level}")',
+        f'C(g, Treatment("{level}"))',
+        f'factor(g, levels=c("{level}", "b", "c"))',
+    ):
+        design = learn_design(f"y ~ {text}", table)
+        x = design_matrix(design, table)[0]
+        is_level = x[:, 1] == 1 if text.startswith("I") else (x[:, 1:] == 0).all(axis=1)
+        assert (is_level == (_g == "a")).all(), text
+        assert learn_design(design.formula, table).terms == design.terms
+
+
 @pytest.mark.parametrize(
     ("how", "names", "places"),
     [

@@ -314,6 +314,9 @@ def test_levels_without_a_reference_and_by_themselves() -> None:
     assert fit.coef().index[1] == "year::2009"
     assert level_name("C(g)[T.a:b]:x") == "g::a:b:x"
     assert panel_formula("y ~ i(g, x)").exogenous == "x:C(g)"
+    read = panel_formula("y ~ i(g, ref='(1, 2]') + x")
+    assert read.exogenous == "C(g, contr.treatment('(1, 2]')) + x"
+    assert level_name("C(g, contr.treatment('(1, 2]'))[T.(2, 3]]") == "g::(2, 3]"
 
 
 def test_public_rows_without_persons_are_enough() -> None:
