@@ -21,6 +21,8 @@ from dpstats.frame.source import public_table
 from dpstats.frame.table import Array
 
 _ROWS_EACH = 4
+_LIKE_PERSONS, _FEW_EACH = 100, 20
+"""Levels from which, with fewer public rows of each, effects are most likely those of persons."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def panel_moments(
     moments = public_moments(text, public, weights=weights, limits=limits)
     roles = _roles(moments.design, formula, person)
     full_design, public_rows = moments.design, moments.m
-    _require_rows_for_levels(moments, formula, person)
+    _require_rows_for_levels(moments, formula, person, limits or {})
     left_out = [*roles["helpers"], *([moments.design.constant] if within else [])]
     kept = [j for j in range(len(moments.terms)) if j not in left_out]
     if set(kept) <= {*roles["effects"], *roles["excluded"], moments.design.constant}:
@@ -218,7 +220,7 @@ def _demeaned(held: PersonsBlock) -> tuple[Array, Array, Array, int]:
 
 
 def _require_rows_for_levels(
-    moments: PublicMoments, formula: PanelFormula, person: str | None
+    moments: PublicMoments, formula: PanelFormula, person: str | None, limits: Mapping[str, Any]
 ) -> None:
     """Levels of which public rows have few each are most likely persons, or firms."""
     assert moments.m is not None
@@ -229,6 +231,17 @@ def _require_rows_for_levels(
                 f"the {moments.m} public rows have {len(levels)} levels of `{name}`, too few rows "
                 "of each for dummies: give more public rows, or fewer levels."
                 + _as_person(name, person)
+            )
+        declared = person is not None or isinstance(limits.get(name), list)
+        if levels is None or declared or len(levels) < _LIKE_PERSONS:
+            continue
+        if _FEW_EACH * len(levels) > moments.m:
+            some = ", ".join(map(repr, levels[:2]))
+            raise PublicDataError(
+                f"the {moments.m} public rows have {len(levels)} levels of `{name}`, and few rows of "
+                "each: private rows of other levels would not be used."
+                + _as_person(name, person)
+                + f" If there are no other levels, declare them: limits={{'{name}': [{some}, ...]}}."
             )
 
 

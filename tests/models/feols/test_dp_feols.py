@@ -16,7 +16,7 @@ from scipy import stats
 
 from dpstats import Budget, anova, dp_feols, dp_lm, etable
 from dpstats.errors import ArgumentError, FormulaError, NotReleasedError, PublicDataError
-from dpstats.frame import level_name, panel_formula
+from dpstats.frame import level_name, panel_formula, panel_moments
 
 _EXACT: dict[str, Any] = {"rho": 1e12, "seed": 1}
 
@@ -317,6 +317,16 @@ def test_levels_without_a_reference_and_by_themselves() -> None:
     read = panel_formula("y ~ i(g, ref='(1, 2]') + x")
     assert read.exogenous == "C(g, contr.treatment('(1, 2]')) + x"
     assert level_name("C(g, contr.treatment('(1, 2]'))[T.(2, 3]]") == "g::(2, 3]"
+
+
+def test_effects_of_persons_that_are_not_said_to_be_persons_cost_nothing() -> None:
+    budget = Budget(mu=1)
+    public = _panel(120, 0, ragged=False)
+    many = sorted(set(public.who.tolist()))
+    with pytest.raises(PublicDataError, match=r"say so: person='who'.*limits=\{'who': \["):
+        dp_feols("y ~ x | who", _PRIVATE, public, mu=1, budget=budget)
+    assert budget.remaining.mu == 1
+    panel_moments(panel_formula("y ~ x | who"), public, None, None, {"who": many})
 
 
 def test_public_rows_without_persons_are_enough() -> None:
