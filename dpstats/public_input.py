@@ -34,6 +34,7 @@ from dpstats.frame import (
     boxed,
     declare_design,
     design_extent,
+    dot_without,
     far_powers_within_limits,
     joined,
     open_public_rows,
@@ -99,6 +100,16 @@ def choose_method(
             "public_moments(formula, frame)), or leave method out, which fits private rows alone."
         )
     return method
+
+
+def without_person(formula: Any, person: str | None, public: Any) -> Any:
+    """A formula whose ``.`` does not stand for the column that names persons: it is no covariate.
+
+    Moments of public rows were made with columns of their own.
+    """
+    if person is None or not isinstance(formula, str) or isinstance(public, PublicMoments):
+        return formula
+    return dot_without(formula, [person])
 
 
 def resolve_public(

@@ -23,7 +23,7 @@ from dpstats.frame.formula.layouts import (
 )
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
-from dpstats.frame.formula.parse import formula_notes
+from dpstats.frame.formula.parse import dot_without, formula_notes
 from dpstats.frame.formula.private import boxed, private_design, require_known_limits
 from dpstats.frame.formula.reads import check_written, formula_columns
 from dpstats.frame.formula.term_names import squeezed, term_named, term_spellings, terms_named
@@ -75,6 +75,7 @@ __all__ = [
     "design_extent",
     "design_matrix",
     "design_products",
+    "dot_without",
     "far_powers_within_limits",
     "features_design",
     "formula_columns",

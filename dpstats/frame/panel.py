@@ -83,7 +83,7 @@ def panel_moments(
     table = public_table(public)
     named = [name for name in table.names if name in formula.text]
     truths = [name for name in named if table.type_of(name).kind == "bool"]
-    formula = panel_formula(formula.text, truths)
+    formula = panel_formula(formula.text, truths, person)
     for name in formula.effects:
         if name != person and name not in table.names:
             near = get_close_matches(name, table.names, 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
 from dpstats.frame.formula.grammar import Factor, hide_brackets, show_brackets
-from dpstats.frame.formula.parse import parse, term_code
+from dpstats.frame.formula.parse import dot_without, parse, term_code
 
 _SHAPE = (
     "a formula has up to three parts, 'y ~ x | id + year | d ~ z': what is estimated, effects, and "
@@ -53,8 +53,12 @@ class PanelFormula:
         return f"{self.response} ~ {' + '.join([*parts, *self.instruments, *self.endogenous])}"
 
 
-def panel_formula(text: str, truths: Collection[str] = ()) -> PanelFormula:
+def panel_formula(
+    text: str, truths: Collection[str] = (), person: str | None = None
+) -> PanelFormula:
     """Read a formula; ``truths`` are columns of True and False, which are 1 and 0 in ``i(f, x)``.
+
+    A ``.`` stands for no effect, and not for the column that names the ``person``.
 
     Examples
     --------
@@ -75,7 +79,10 @@ def panel_formula(text: str, truths: Collection[str] = ()) -> PanelFormula:
     if first.count("~") != 1 or not first.partition("~")[0].strip():
         raise FormulaError(f"'{text}': {_SHAPE}; the first part has a response, 'y ~ x'.")
     response, _, exogenous = (side.strip() for side in first.partition("~"))
-    exogenous, helpers, reference = _with_levels(exogenous or "1", truths)
+    absorbed = tuple(_effects(effects[0])) if effects else ()
+    named = dict.fromkeys([*(name.strip("`") for name in absorbed), *([person] if person else [])])
+    exogenous = dot_without(exogenous or "1", named)
+    exogenous, helpers, reference = _with_levels(exogenous, truths)
     endogenous: tuple[str, ...] = ()
     instruments: tuple[str, ...] = ()
     if second:
@@ -92,7 +99,7 @@ def panel_formula(text: str, truths: Collection[str] = ()) -> PanelFormula:
         text,
         response,
         exogenous,
-        tuple(_effects(effects[0])) if effects else (),
+        absorbed,
         endogenous,
         instruments,
         helpers,
