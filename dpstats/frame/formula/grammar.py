@@ -494,8 +494,11 @@ class _Parser:
                     f"{', '.join(options).replace('_knots', '.knots') or 'none'}"
                 )
             given[keyword.arg] = keyword.value
-        read = self.contrasts if name == "C" else self.constant
-        constants = {key: read(value) for key, value in given.items()}
+        coded = "contrasts" if name == "C" else None
+        constants = {
+            key: self.contrasts(value) if key == coded else self.constant(value)
+            for key, value in given.items()
+        }
         for key in ("df", "degree"):
             value = constants.get(key)
             if isinstance(value, int | float) and not value <= _MOST_COLUMNS:
@@ -523,7 +526,15 @@ class _Parser:
             if isinstance(func, ast.Name | ast.Attribute):
                 known = ", ".join([f"contr.{key}" for key in CONTRASTS] + [*_CONTRAST_ALIASES])
                 raise self.refuse(f"the contrasts of C() are a list of numbers or one of {known}")
-            return self.constant(node)
+            found = self.constant(node)
+            if isinstance(found, str):
+                named = found.removeprefix("contr.").lower() in map(str.lower, CONTRASTS)
+                raise self.refuse(
+                    f"contrasts stand without quotes: C(g, {found})"
+                    if named
+                    else f"a level to compare with is written C(g, Treatment({found!r}))"
+                )
+            return found
         options: dict[str, Any] = {}
         if isinstance(node, ast.Call):
             keys = CONTRASTS[name]
