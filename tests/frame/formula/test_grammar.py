@@ -133,3 +133,8 @@ def test_what_is_nested_too_deeply_is_refused_and_many_breaks_are_not():
 def test_contrasts_in_quotes_are_answered_by_what_to_write(text, instead):
     with pytest.raises(FormulaError, match=instead):
         parse_factor(text)
+
+
+def test_levels_of_c_are_written_as_in_r():
+    written = "C(g, levels=c('b', 'a'))"
+    assert parse_factor(written).value == parse_factor("C(g, levels=['b', 'a'])").value
