@@ -47,7 +47,7 @@ from dpstats.frame.table import Array
 Term = tuple[Factor, ...]
 
 _MOST_TERMS = 1000
-_REFERENCE = re.compile(r"C\((.+), contr\.treatment\((?:base=)?(.+)\)\)")
+_REFERENCE = re.compile(r"C\((.+), contr\.treatment\((?:base=)?('[^']*'|[^,]+)\)\)")
 _KINDS = {"lookup": "column", "python": "expression", "literal": "literal"}
 
 
@@ -295,15 +295,18 @@ def _contrasts(spec: Any, levels: Sequence[str]) -> Any:
     if not isinstance(spec, dict):
         return spec
     given = dict(spec["options"])
+    if given.pop("n", len(levels)) != len(levels):
+        raise ValueError(f"there are {len(levels)}")
     if "level" in given:  # counted from 1
         at = given.pop("level")
         if not 1 <= at <= len(levels):
             raise ValueError(f"base={at} must be one of the levels 1 to {len(levels)}")
         given["base"] = levels[at - 1]
     if "base" in given:
+        counts = f"; C(g, base={given['base']}) counts them" if type(given["base"]) is int else ""
         given["base"] = _short(given["base"])  # '4' means the number 4 where levels are numbers
         if given["base"] not in levels:
-            raise ValueError(f"'{given['base']}' is not one of {', '.join(levels[:12])}")
+            raise ValueError(f"'{given['base']}' is not one of {', '.join(levels[:12])}{counts}")
     return getattr(TRANSFORMS["contr"], spec["contrast"])(**given)
 
 

@@ -538,12 +538,18 @@ class _Parser:
         options: dict[str, Any] = {}
         if isinstance(node, ast.Call):
             keys = CONTRASTS[name]
+            if name == "treatment" and len(node.args) + len(node.keywords) > 1:
+                keys = ("n", "base")  # R's contr.treatment(3, base=2), whose base counts the levels
             given: dict[str | None, ast.expr] = dict(zip(keys, node.args, strict=False))
             for keyword in node.keywords:
                 given["base" if keyword.arg == "reference" else keyword.arg] = keyword.value
             if len(node.args) > len(keys) or not set(given) <= set(keys):
                 raise self.refuse(f"contr.{name} takes only: {', '.join(keys) or 'no option'}")
             options = {str(key): self.constant(value) for key, value in given.items()}
+            if "n" in options:
+                options["level"] = options.pop("base", 1)
+                if not all(type(value) is int for value in options.values()):
+                    raise self.refuse("contr.treatment(n, base=) takes two whole numbers")
         return {"contrast": name, "options": options}
 
 

@@ -219,6 +219,16 @@ def test_categories_as_numbers_and_other_ways_to_spell_them() -> None:
     assert (columns("as.numeric(k)")[:, 1] == _k).all()
     assert (columns("as.logical(x)")[:, 1] == (_x != 0)).all()
     assert (columns("C(g, contr.treatment, base=2)") == columns("relevel(g, 'b')")).all()
+    assert (columns("C(g, contr.treatment(3, base=2))") == columns("relevel(g, 'b')")).all()
+    assert (columns("C(k, contr.treatment(3, 2))") == columns("C(k, base=2)")).all()
+    for wrong, said in (
+        ("contr.treatment(4, base=2)", "there are 3"),
+        ("contr.treatment(3, base=4)", "base=4 must be one of the levels 1 to 3"),
+        ("contr.treatment(3, base='b')", "two whole numbers"),
+        ("contr.treatment(base=2)", r"no level 2 .*C\(g, base=2\) counts them"),
+    ):
+        with pytest.raises(FormulaError, match=said):
+            columns(f"C(g, {wrong})")
     assert (columns("C(factor(k), sum)") == columns("C(k, contr.sum)")).all()
     assert (columns("relevel(factor(k), ref='2')") == columns("C(k, contr.treatment(2))")).all()
     assert (columns("factor(g, ordered=TRUE)") == columns("ordered(g)")).all()
