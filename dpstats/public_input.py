@@ -26,7 +26,7 @@ from dpstats.arguments import (
     shown,
 )
 from dpstats.arrays import Floats
-from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
+from dpstats.errors import ArgumentError, PublicDataError, SchemaError, warn_at_call
 from dpstats.frame import (
     Design,
     PublicMoments,
@@ -41,6 +41,7 @@ from dpstats.frame import (
     public_moments,
     refuse_aliases,
     require_formula,
+    require_public_response,
     with_response,
 )
 from dpstats.numerics.matrices import has_symmetric_whitening
@@ -118,8 +119,13 @@ def resolve_public(
     weights: str | None,
     offset: str | None,
     limits: Mapping[str, Any] | None,
+    *,
+    takes_moments: bool = True,
 ) -> PublicMoments:
-    """Public moments of the formula: learnt from public rows, or those that were given."""
+    """Public moments of the formula: learnt from public rows, or those that were given.
+
+    ``takes_moments``: whether moments of the design alone would do, where rows lack the response.
+    """
     if isinstance(public, bool | int | float):
         raise PublicDataError(f"public= is a table of public rows, not {public!r}.")
     if isinstance(public, str) and public.lstrip().startswith("{"):
@@ -128,7 +134,14 @@ def resolve_public(
         )
     if not isinstance(public, PublicMoments):
         with naming("the public data"):
-            return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
+            try:
+                return public_moments(
+                    formula, public, weights=weights, offset=offset, limits=limits
+                )
+            except SchemaError:
+                if takes_moments:
+                    require_public_response(formula, public)
+                raise
     if weights is not None or offset is not None:
         raise ArgumentError(
             "weights and offset belong to the public moments: pass them to public_moments(formula, "

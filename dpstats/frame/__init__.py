@@ -34,7 +34,12 @@ from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
 from dpstats.frame.private_tables import remember_private
 from dpstats.frame.products import DesignProducts, design_products
-from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
+from dpstats.frame.public_moments import (
+    PublicMoments,
+    SpentOn,
+    public_moments,
+    require_public_response,
+)
 from dpstats.frame.rows import (
     Block,
     Encoding,
@@ -101,6 +106,7 @@ __all__ = [
     "remember_private",
     "require_formula",
     "require_known_limits",
+    "require_public_response",
     "shows_types",
     "squeezed",
     "subset_design",

@@ -23,16 +23,17 @@ from dpstats.arguments import (
     shown,
     spelled,
 )
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, SchemaError
 from dpstats.frame.design import Design
 from dpstats.frame.few_rows import FewRows, rows_like_few
 from dpstats.frame.formula.aliases import far_powers, refuse_aliases
 from dpstats.frame.formula.grammar import Factor
 from dpstats.frame.formula.learn import declare_design, learn_design
+from dpstats.frame.formula.reads import formula_columns
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 from dpstats.frame.pandas_table import PandasTable
 from dpstats.frame.rows import encode
-from dpstats.frame.schema import check_table
+from dpstats.frame.schema import check_table, nearest
 from dpstats.frame.source import BLOCK_ROWS, public_table
 from dpstats.frame.table import Array, Levels, slices
 
@@ -517,6 +518,22 @@ def public_moments(
     x, weight = block.x[usable], weight[usable]
     few = FewRows.with_responses(only.few.added, gram, cross / m, x, y[usable], weight)
     return replace(found, few=few)
+
+
+def require_public_response(formula: str, public: Any) -> None:
+    """Raise where public rows lack the response of a formula: of the other columns moments will do."""
+    table = public_table(public)
+    left, _, right = (side.strip() for side in formula.partition("~"))
+    read = formula_columns(f"~ {left}") if left else {}
+    lacking = [name for name in read if name not in table.names]
+    if lacking:
+        near = nearest(lacking[0], table.names)
+        meant = f"; did you mean `{near}`?" if near else "."
+        raise SchemaError(
+            f"the table has no column `{lacking[0]}`, the response of '{formula}'{meant} Of rows "
+            "without it give the moments of the other columns: "
+            f"public=public_moments('~ {right}', public)."
+        )
 
 
 def _computable(values: Array) -> bool:
