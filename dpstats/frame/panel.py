@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -126,7 +127,11 @@ def panel_moments(
     )
     if within:
         _require_variation(moments, person)
-    moments.require_full_rank()
+    try:
+        moments.require_full_rank()
+    except PublicDataError as error:
+        _require_references(moments, formula, str(error))
+        raise
     return moments, columns
 
 
@@ -242,6 +247,19 @@ def _require_rows_for_levels(
                 "each: private rows of other levels would not be used."
                 + _as_person(name, person)
                 + f" If there are no other levels, declare them: limits={{'{name}': [{some}, ...]}}."
+            )
+
+
+def _require_references(moments: PublicMoments, formula: PanelFormula, why: str) -> None:
+    """Raise where all levels of an i(f, x) are among columns that depend on each other."""
+    for name, other in re.findall(r"(?<![\w.])i\(\s*([\w.]+)\s*,\s*([\w.]+)\s*\)", formula.text):
+        levels = moments.design.columns[name].levels or ()
+        if levels and all(f"C({name})[{level}]" in why for level in levels[:2]):
+            raise PublicDataError(
+                f"`i({name}, {other})` has a column for every level of `{name}`; their sum is "
+                f"`{other}`, which the effects absorb. Leave one level out, with which the others "
+                f"are compared: "
+                f"i({name}, {other}, ref={levels[0]!r})."
             )
 
 

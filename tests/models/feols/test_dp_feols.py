@@ -329,6 +329,13 @@ def test_effects_of_persons_that_are_not_said_to_be_persons_cost_nothing() -> No
     panel_moments(panel_formula("y ~ x | who"), public, None, None, {"who": many})
 
 
+def test_an_event_study_without_a_reference_is_told_of_one() -> None:
+    with pytest.raises(PublicDataError, match=r"i\(year, treat, ref=2008\)\.$"):
+        dp_feols("y ~ i(year, treat) | who + year", _PRIVATE, _PUBLIC, person="who", mu=1)
+    fit = dp_feols("y ~ i(year, x) | who + year", _PRIVATE, _PUBLIC, person="who", mu=9, seed=1)
+    assert fit.coef().index[0] == "year::2008:x"  # what varies within persons needs none
+
+
 def test_public_rows_without_persons_are_enough() -> None:
     public = _PUBLIC.drop(columns="who")
     fit = dp_feols("y ~ x + d | who", _PRIVATE, public, person="who", **_EXACT)
