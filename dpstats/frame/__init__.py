@@ -22,7 +22,7 @@ from dpstats.frame.formula.layouts import (
     points_formula,
 )
 from dpstats.frame.formula.learn import declare_design, learn_design
-from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
+from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula, term_name
 from dpstats.frame.formula.parse import dot_without, formula_notes
 from dpstats.frame.formula.private import boxed, private_design, require_known_limits
 from dpstats.frame.formula.reads import check_written, formula_columns
@@ -110,6 +110,7 @@ __all__ = [
     "shows_types",
     "squeezed",
     "subset_design",
+    "term_name",
     "term_named",
     "term_spellings",
     "terms_named",

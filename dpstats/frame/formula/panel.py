@@ -230,6 +230,24 @@ _BASE = r"""(?:, contr\.treatment\((?:base=)?(?:'[^']*'|"[^"]*"|[^()])*\))"""
 _CODED = re.compile(rf"C\(([^,()]+){_BASE}?\)\[(?:T\.)?(.*?)\]")
 
 
+_STUDY = re.compile(r"(?:(.+):)?C\(([^,()]+), contr\.treatment\(('[^']*'|[^()]*)\)\)")
+
+
+def term_name(term: str) -> str:
+    """A term of the design as ``i()`` writes it, where it has a reference.
+
+    Examples
+    --------
+    >>> term_name("treat:C(year, contr.treatment(2010))")
+    'i(year, treat, ref=2010)'
+    """
+    found = _STUDY.fullmatch(_NUMBER.sub(r"\1", term))
+    if found is None:
+        return term
+    column = f", {found[1]}" if found[1] else ""
+    return f"i({found[2]}{column}, ref={found[3]})"
+
+
 def level_name(term: str) -> str:
     """A column of the design by fixest's name.
 

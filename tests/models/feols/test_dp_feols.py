@@ -312,6 +312,7 @@ def test_an_interaction_of_categories_is_an_instrument_with_all_its_columns() ->
 def test_levels_without_a_reference_and_by_themselves() -> None:
     fit = dp_feols("y ~ x + i(year, ref=2008) | who", _PRIVATE, _PUBLIC, person="who", **_EXACT)
     assert fit.coef().index[1] == "year::2009"
+    assert list(anova(fit).frame.term) == ["x", "i(year, ref=2008)"]
     assert level_name("C(g)[T.a:b]:x") == "g::a:b:x"
     assert panel_formula("y ~ i(g, x)").exogenous == "x:C(g)"
     read = panel_formula("y ~ i(g, ref='(1, 2]') + x")
@@ -333,6 +334,7 @@ def test_an_event_study_without_a_reference_is_told_of_one() -> None:
     with pytest.raises(PublicDataError, match=r"i\(year, treat, ref=2008\)\.$"):
         dp_feols("y ~ i(year, treat) | who + year", _PRIVATE, _PUBLIC, person="who", mu=1)
     fit = dp_feols("y ~ i(year, x) | who + year", _PRIVATE, _PUBLIC, person="who", mu=9, seed=1)
+    assert list(anova(fit).frame.term) == ["x:C(year)"]
     assert fit.coef().index[0] == "year::2008:x"  # what varies within persons needs none
 
 
