@@ -97,7 +97,6 @@ _DEEPEST = 150
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`([^`]*)`")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
 _BRACKETS = "()[]{}`"
-_STAND_INS = "⣰⣱⣲⣳⣴⣵⣶"  # rare, and printable, so that Python writes them as they are
 
 
 @dataclass(frozen=True)
@@ -230,17 +229,18 @@ def replace_quotes(text: str) -> tuple[str, dict[str, str]]:
     return _QUOTED.sub(replace, text), names
 
 
-def hide_brackets(text: str) -> str:
-    """The text, as long as it was, without brackets between quotes: tokenisers do not know quotes."""
-    if not set(_STAND_INS).isdisjoint(text):
-        return text
-    signs = str.maketrans(_BRACKETS, _STAND_INS)
-    return _QUOTED.sub(lambda m: m[0] if m[1] is not None else m[0].translate(signs), text)
+def hide_brackets(text: str) -> tuple[str, dict[int, int]]:
+    """The text, as long as it was, without brackets between quotes, and what `translate` undoes it by.
 
-
-def show_brackets(text: str) -> str:
-    """What `hide_brackets` was given."""
-    return text.translate(str.maketrans(_STAND_INS, _BRACKETS))
+    Tokenisers that count brackets do not know quotes. What stands in for them is printable, so that
+    Python writes it as it is, and occurs nowhere in the text.
+    """
+    free = "".join(sign for sign in map(chr, range(0x2801, 0x2900)) if sign not in text)
+    if len(free) < len(_BRACKETS):
+        return text, {}
+    signs = str.maketrans(_BRACKETS, free[: len(_BRACKETS)])
+    hidden = _QUOTED.sub(lambda m: m[0] if m[1] is not None else m[0].translate(signs), text)
+    return hidden, {sign: bracket for bracket, sign in signs.items()}
 
 
 class _Parser:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
-from dpstats.frame.formula.grammar import Factor, hide_brackets, show_brackets
+from dpstats.frame.formula.grammar import Factor, hide_brackets
 from dpstats.frame.formula.parse import dot_without, parse, term_code
 
 _SHAPE = (
@@ -172,7 +172,7 @@ def _with_levels(text: str, truths: Collection[str]) -> tuple[str, tuple[str, ..
     numbers: dict[str, str] = {}
     found = _CALL.search(text)
     while found is not None:
-        start, end = found.start(), _closing(hide_brackets(text), found.end() - 1)
+        start, end = found.start(), _closing(text, found.end() - 1)
         call = text[start : end + 1]
         column, other, base = _arguments(call)
         reference = reference or base
@@ -197,12 +197,12 @@ def _with_levels(text: str, truths: Collection[str]) -> tuple[str, tuple[str, ..
 
 
 def _closing(text: str, start: int) -> int:
-    depth = 0
+    depth, hidden = 0, hide_brackets(text)[0]
     for at in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        depth += {"(": 1, ")": -1}.get(hidden[at], 0)
         if depth == 0:
             return at
-    raise FormulaError(f"'{show_brackets(text[start - 1 :])}' is not closed.")
+    raise FormulaError(f"'{text[start - 1 :]}' is not closed.")
 
 
 def _arguments(call: str) -> tuple[str, str | None, str | None]:

@@ -93,7 +93,9 @@ def test_ways_of_saying_that_a_column_is_a_category() -> None:
     assert linear == pytest.approx([-np.sqrt(0.5), 0, np.sqrt(0.5)], abs=1e-15)
 
 
-@pytest.mark.parametrize("level", ["(10, 20]", "close)", "[1", "{x", "a`b", "c(1)", "it's ("])
+@pytest.mark.parametrize(
+    "level", ["(10, 20]", "close)", "[1", "{x", "a`b", "c(1)", "it's (", "\u2801\u2802("]
+)
 def test_levels_with_brackets_can_be_written(level: str) -> None:
     table = _TABLE.assign(g=np.where(_TABLE.g == "a", level, _TABLE.g))
     for text in (
