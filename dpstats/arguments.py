@@ -72,6 +72,18 @@ def in_prose(size: float, digits: int = 2) -> str:
     return exact.rstrip("0").rstrip(".")
 
 
+def rounded_up(value: float, digits: int) -> float:
+    """The next number with so many significant digits.
+
+    Examples
+    --------
+    >>> rounded_up(1.013, 2), rounded_up(1.5, 2)
+    (1.1, 1.5)
+    """
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return float(f"{math.ceil(value / unit * (1 - 1e-9)) * unit:.{digits + 3}g}")
+
+
 def called(value: Any) -> str:
     """What a value is: "a list", "an int"."""
     name = type(value).__name__

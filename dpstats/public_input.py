@@ -26,7 +26,7 @@ from dpstats.arguments import (
     shown,
 )
 from dpstats.arrays import Floats
-from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
+from dpstats.errors import ArgumentError, PublicDataError, SchemaError, warn_at_call
 from dpstats.frame import (
     Design,
     PublicMoments,
@@ -34,12 +34,14 @@ from dpstats.frame import (
     boxed,
     declare_design,
     design_extent,
+    dot_without,
     far_powers_within_limits,
     joined,
     open_public_rows,
     public_moments,
     refuse_aliases,
     require_formula,
+    require_public_response,
     with_response,
 )
 from dpstats.numerics.matrices import has_symmetric_whitening
@@ -101,14 +103,29 @@ def choose_method(
     return method
 
 
+def without_person(formula: Any, person: str | None, public: Any) -> Any:
+    """A formula whose ``.`` does not stand for the column that names persons: it is no covariate.
+
+    Moments of public rows were made with columns of their own.
+    """
+    if person is None or not isinstance(formula, str) or isinstance(public, PublicMoments):
+        return formula
+    return dot_without(formula, [person])
+
+
 def resolve_public(
     formula: str,
     public: Any,
     weights: str | None,
     offset: str | None,
     limits: Mapping[str, Any] | None,
+    *,
+    takes_moments: bool = True,
 ) -> PublicMoments:
-    """Public moments of the formula: learnt from public rows, or those that were given."""
+    """Public moments of the formula: learnt from public rows, or those that were given.
+
+    ``takes_moments``: whether moments of the design alone would do, where rows lack the response.
+    """
     if isinstance(public, bool | int | float):
         raise PublicDataError(f"public= is a table of public rows, not {public!r}.")
     if isinstance(public, str) and public.lstrip().startswith("{"):
@@ -117,7 +134,14 @@ def resolve_public(
         )
     if not isinstance(public, PublicMoments):
         with naming("the public data"):
-            return public_moments(formula, public, weights=weights, offset=offset, limits=limits)
+            try:
+                return public_moments(
+                    formula, public, weights=weights, offset=offset, limits=limits
+                )
+            except SchemaError:
+                if takes_moments:
+                    require_public_response(formula, public)
+                raise
     if weights is not None or offset is not None:
         raise ArgumentError(
             "weights and offset belong to the public moments: pass them to public_moments(formula, "

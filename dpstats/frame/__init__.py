@@ -22,8 +22,8 @@ from dpstats.frame.formula.layouts import (
     points_formula,
 )
 from dpstats.frame.formula.learn import declare_design, learn_design
-from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
-from dpstats.frame.formula.parse import formula_notes
+from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula, term_name
+from dpstats.frame.formula.parse import dot_without, formula_notes
 from dpstats.frame.formula.private import boxed, private_design, require_known_limits
 from dpstats.frame.formula.reads import check_written, formula_columns
 from dpstats.frame.formula.term_names import squeezed, term_named, term_spellings, terms_named
@@ -34,7 +34,12 @@ from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
 from dpstats.frame.private_tables import remember_private
 from dpstats.frame.products import DesignProducts, design_products
-from dpstats.frame.public_moments import PublicMoments, SpentOn, public_moments
+from dpstats.frame.public_moments import (
+    PublicMoments,
+    SpentOn,
+    public_moments,
+    require_public_response,
+)
 from dpstats.frame.rows import (
     Block,
     Encoding,
@@ -75,6 +80,7 @@ __all__ = [
     "design_extent",
     "design_matrix",
     "design_products",
+    "dot_without",
     "far_powers_within_limits",
     "features_design",
     "formula_columns",
@@ -100,9 +106,11 @@ __all__ = [
     "remember_private",
     "require_formula",
     "require_known_limits",
+    "require_public_response",
     "shows_types",
     "squeezed",
     "subset_design",
+    "term_name",
     "term_named",
     "term_spellings",
     "terms_named",

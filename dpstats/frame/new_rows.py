@@ -11,6 +11,8 @@ import pandas as pd
 from dpstats.arguments import in_prose, listed
 from dpstats.errors import ArgumentError, SchemaError, warn_at_call
 from dpstats.frame.design import Design
+from dpstats.frame.formula.evaluate import basis, evaluate
+from dpstats.frame.formula.grammar import BASES
 from dpstats.frame.private_tables import warn_of_private_rows
 from dpstats.frame.table import Table
 
@@ -63,11 +65,18 @@ def _require_pairs(columns: Any) -> None:
         )
 
 
-def warn_of_new_levels(design: Design, table: Table) -> None:
-    """Name the levels of new rows, which are public, that a design does not know, as R does."""
+def warn_of_new_rows(design: Design, table: Table) -> None:
+    """Say where new rows, which are public, have no prediction, or one without rows behind it."""
+    _warn_of_new_levels(design, table)
+    _warn_of_far_values(design, table)
+    _warn_of_functions(design, table)
+
+
+def _warn_of_new_levels(design: Design, table: Table) -> None:
+    """Name the levels of new rows that a design does not know, as R does."""
     for name in design.columns_for(("offset",)):
         known = design.columns[name].levels
-        if design.columns[name].kind != "category" or known is None:
+        if design.columns[name].kind == "bool" or known is None:
             continue
         with suppress(SchemaError):  # where cells are objects that are no levels
             if table.type_of(name).kind == "number":
@@ -86,7 +95,7 @@ def warn_of_new_levels(design: Design, table: Table) -> None:
                 )
 
 
-def warn_of_far_values(design: Design, table: Table) -> None:
+def _warn_of_far_values(design: Design, table: Table) -> None:
     """Name columns of new rows that leave the limits to which the rows of the fit were cut."""
     for name in design.columns_for(("offset",)):
         if name not in design.boxes or design.columns[name].kind != "number":
@@ -100,6 +109,36 @@ def warn_of_far_values(design: Design, table: Table) -> None:
                 "without rows behind them.",
                 UserWarning,
             )
+
+
+def _warn_of_functions(design: Design, table: Table) -> None:
+    """Name functions that have no value at some new rows, and splines that go on flat there."""
+    factors = {text: factor.expr for text, factor in design.factors.items()}
+    for text, expr in {
+        **factors,
+        **dict(zip(design.offsets, design.offset_factors, strict=True)),
+    }.items():
+        kinds = {design.columns[name].kind for name in expr.columns}
+        if expr.op in ("column", "C") or kinds != {"number"}:
+            continue
+        columns = {name: table.numbers(name, 0, table.n) for name in expr.columns}
+        there = np.all([np.isfinite(values) for values in columns.values()], axis=0)
+        values = (basis if expr.op in BASES else evaluate)(expr, columns, design.states)
+        if not np.isfinite(values)[..., there].all():
+            warn_at_call(
+                f"newdata has rows at which `{text}` has no value: they have no prediction.",
+                UserWarning,
+            )
+        if expr.op == "bs" and expr.value.get("extrapolation", "raise") in ("raise", "clip"):
+            state, at = design.states[expr.text], evaluate(expr.args[0], columns, design.states)
+            low, high = state["lower_bound"], state["upper_bound"]
+            if ((at < low) | (at > high)).any():
+                warn_at_call(
+                    f"newdata has rows beyond the outermost knots of `{text}`, {in_prose(low, 4)} and "
+                    f"{in_prose(high, 4)}: predictions there are those at the knot. ns() goes on in a "
+                    "straight line.",
+                    UserWarning,
+                )
 
 
 def _as_columns(values: dict[str, Any]) -> dict[str, Any]:

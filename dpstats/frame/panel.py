@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -21,6 +22,8 @@ from dpstats.frame.source import public_table
 from dpstats.frame.table import Array
 
 _ROWS_EACH = 4
+_LIKE_PERSONS, _FEW_EACH = 100, 20
+"""Levels from which, with fewer public rows of each, effects are most likely those of persons."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def panel_moments(
     table = public_table(public)
     named = [name for name in table.names if name in formula.text]
     truths = [name for name in named if table.type_of(name).kind == "bool"]
-    formula = panel_formula(formula.text, truths)
+    formula = panel_formula(formula.text, truths, person)
     for name in formula.effects:
         if name != person and name not in table.names:
             near = get_close_matches(name, table.names, 1)
@@ -95,7 +98,7 @@ def panel_moments(
     moments = public_moments(text, public, weights=weights, limits=limits)
     roles = _roles(moments.design, formula, person)
     full_design, public_rows = moments.design, moments.m
-    _require_rows_for_levels(moments, formula, person)
+    _require_rows_for_levels(moments, formula, person, limits or {})
     left_out = [*roles["helpers"], *([moments.design.constant] if within else [])]
     kept = [j for j in range(len(moments.terms)) if j not in left_out]
     if set(kept) <= {*roles["effects"], *roles["excluded"], moments.design.constant}:
@@ -124,7 +127,11 @@ def panel_moments(
     )
     if within:
         _require_variation(moments, person)
-    moments.require_full_rank()
+    try:
+        moments.require_full_rank()
+    except PublicDataError as error:
+        _require_references(moments, formula, str(error))
+        raise
     return moments, columns
 
 
@@ -218,7 +225,7 @@ def _demeaned(held: PersonsBlock) -> tuple[Array, Array, Array, int]:
 
 
 def _require_rows_for_levels(
-    moments: PublicMoments, formula: PanelFormula, person: str | None
+    moments: PublicMoments, formula: PanelFormula, person: str | None, limits: Mapping[str, Any]
 ) -> None:
     """Levels of which public rows have few each are most likely persons, or firms."""
     assert moments.m is not None
@@ -229,6 +236,30 @@ def _require_rows_for_levels(
                 f"the {moments.m} public rows have {len(levels)} levels of `{name}`, too few rows "
                 "of each for dummies: give more public rows, or fewer levels."
                 + _as_person(name, person)
+            )
+        declared = person is not None or isinstance(limits.get(name), list)
+        if levels is None or declared or len(levels) < _LIKE_PERSONS:
+            continue
+        if _FEW_EACH * len(levels) > moments.m:
+            some = ", ".join(map(repr, levels[:2]))
+            raise PublicDataError(
+                f"the {moments.m} public rows have {len(levels)} levels of `{name}`, and few rows of "
+                "each: private rows of other levels would not be used."
+                + _as_person(name, person)
+                + f" If there are no other levels, declare them: limits={{'{name}': [{some}, ...]}}."
+            )
+
+
+def _require_references(moments: PublicMoments, formula: PanelFormula, why: str) -> None:
+    """Raise where all levels of an i(f, x) are among columns that depend on each other."""
+    for name, other in re.findall(r"(?<![\w.])i\(\s*([\w.]+)\s*,\s*([\w.]+)\s*\)", formula.text):
+        levels = moments.design.columns[name].levels or ()
+        if levels and all(f"C({name})[{level}]" in why for level in levels[:2]):
+            raise PublicDataError(
+                f"`i({name}, {other})` has a column for every level of `{name}`; their sum is "
+                f"`{other}`, which the effects absorb. Leave one level out, with which the others "
+                f"are compared: "
+                f"i({name}, {other}, ref={levels[0]!r})."
             )
 
 

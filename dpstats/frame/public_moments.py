@@ -23,17 +23,19 @@ from dpstats.arguments import (
     shown,
     spelled,
 )
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.errors import ArgumentError, PublicDataError, SchemaError
 from dpstats.frame.design import Design
 from dpstats.frame.few_rows import FewRows, rows_like_few
 from dpstats.frame.formula.aliases import far_powers, refuse_aliases
+from dpstats.frame.formula.grammar import Factor
 from dpstats.frame.formula.learn import declare_design, learn_design
+from dpstats.frame.formula.reads import formula_columns
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 from dpstats.frame.pandas_table import PandasTable
 from dpstats.frame.rows import encode
-from dpstats.frame.schema import check_table
+from dpstats.frame.schema import check_table, nearest
 from dpstats.frame.source import BLOCK_ROWS, public_table
-from dpstats.frame.table import Array, slices
+from dpstats.frame.table import Array, Levels, slices
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10
@@ -253,6 +255,7 @@ class PublicMoments:
         """
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         zero = [name for name, size in zip(self.terms, rms, strict=True) if size == 0]
+        self._require_baselines(ridge)
         if zero:
             reason = f"the column(s) {listed(zero)} are zero in every public row"
             self._refuse(reason, zero[-1], ridge)
@@ -265,6 +268,43 @@ class PublicMoments:
             refuse_aliases(self.design)
             self._refuse_powers(involved)
             self._refuse(reason, involved[-1], ridge)
+
+    def _require_baselines(self, ridge: bool) -> None:
+        """Raise where all public rows have other levels than the one that these are compared with."""
+        one = self.design.constant
+        places = {column.parts: j for j, column in enumerate(self.design.program)}
+        for text, factor in self.design.factors.items():
+            coding, names = factor.fields.coding, factor.expr.columns
+            own = [places.get(((text, name),)) for name in factor.fields.reduced]
+            if one is None or coding is None or len(names) != 1 or None in own:
+                continue
+            table = np.array([coding[name] for name in factor.fields.reduced])
+            indicators = ((table == 0) | (table == 1)).all() and (table.sum(axis=0) <= 1).all()
+            share = sum(self.gram[j, j] for j in own if j is not None)
+            if indicators and share > self.gram[one, one] * (1 - _RANK_TOLERANCE):
+                levels = self.design.columns[names[0]].levels or ()
+                self._refuse_baseline(names[0], levels, table.sum(axis=0).argmin(), ridge)
+
+    def _refuse_baseline(self, name: str, levels: Levels, baseline: int, ridge: bool) -> None:
+        others = [level for k, level in enumerate(levels) if k != baseline]
+        several = len(others) > 1
+        without = (
+            f"declare the others, limits={{'{name}': {others}}}, or make the public column with "
+            ".cat.remove_unused_categories()"
+            if several
+            else f"leave `{name}` out of the formula"
+        )
+        code = Factor(name, "column").code
+        other = f", or compare with another level, relevel({code}, ref={others[0]!r})"
+        raise PublicDataError(
+            f"{self._sample()} cannot identify the {len(self.terms)} columns of '{self.formula}': none "
+            f"has the level {levels[baseline]!r} of `{name}`, with which the other levels are compared. "
+            f"If it does not occur, {without}. Else use public rows that have it, or make up a few "
+            f"(without looking at private rows){other if several and ridge else ''}."
+        )
+
+    def _sample(self) -> str:
+        return "the declared moments" if self.m is None else f"the {self.m} public rows"
 
     def _refuse_powers(self, involved: Sequence[str]) -> None:
         """Powers of a column that is far from zero need no more rows, but another origin."""
@@ -279,9 +319,9 @@ class PublicMoments:
         return mean, math.sqrt(max(float(self.gram[base, base]) - mean**2, 0.0))
 
     def _refuse(self, what: str, name: str, ridge: bool) -> None:
-        sample = "the declared moments" if self.m is None else f"the {self.m} public rows"
         raise PublicDataError(
-            f"{sample} cannot identify the {len(self.terms)} columns of '{self.formula}': {what}. "
+            f"{self._sample()} cannot identify the {len(self.terms)} columns of '{self.formula}': "
+            f"{what}. "
             + (
                 "A natural spline spans the constant: write cr(x, df=4, constraints='center'), or "
                 "drop the constant with - 1."
@@ -478,6 +518,22 @@ def public_moments(
     x, weight = block.x[usable], weight[usable]
     few = FewRows.with_responses(only.few.added, gram, cross / m, x, y[usable], weight)
     return replace(found, few=few)
+
+
+def require_public_response(formula: str, public: Any) -> None:
+    """Raise where public rows lack the response of a formula: of the other columns moments will do."""
+    table = public_table(public)
+    left, _, right = (side.strip() for side in formula.partition("~"))
+    read = formula_columns(f"~ {left}") if left else {}
+    lacking = [name for name in read if name not in table.names]
+    if lacking:
+        near = nearest(lacking[0], table.names)
+        meant = f"; did you mean `{near}`?" if near else "."
+        raise SchemaError(
+            f"the table has no column `{lacking[0]}`, the response of '{formula}'{meant} Of rows "
+            "without it give the moments of the other columns: "
+            f"public=public_moments('~ {right}', public)."
+        )
 
 
 def _computable(values: Array) -> bool:

@@ -24,7 +24,7 @@ from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
-from dpstats.frame.new_rows import new_rows, warn_of_far_values, warn_of_new_levels
+from dpstats.frame.new_rows import new_rows, warn_of_new_rows
 from dpstats.frame.persons import FirstRows, OfPersons
 from dpstats.frame.private_tables import warn_of_private_rows
 from dpstats.frame.reading import other_rows
@@ -310,16 +310,16 @@ def predicted_rows(
     """Design and offset of ``newdata=``, which errors name, and the index of the frame that it may be.
 
     New rows may be shown to anybody: where ``warns``, levels that the design does not know are named,
-    and columns with values beyond declared limits, and it is said if they are private rows after all.
+    columns with values beyond declared limits, and functions without a value, and it is said if they are
+    private rows after all.
     """
     if warns:
         warn_of_private_rows(newdata)
     with naming("newdata"):
         x, offset = design_matrix(design, newdata)
-    if warns and (np.isnan(x).any() or design.boxes):
+    if warns:
         table = public_table(new_rows(newdata) if isinstance(newdata, dict) else newdata)
-        warn_of_new_levels(design, table)
-        warn_of_far_values(design, table)
+        warn_of_new_rows(design, table)
     return x, offset, newdata.index if isinstance(newdata, pd.DataFrame) else None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from dpstats.arguments import LARGEST, SMALLEST, computable, number
 from dpstats.errors import SchemaError
 from dpstats.frame.design import ROLES, ColumnSpec, Design
-from dpstats.frame.table import ADVICE, AS_READ, WORDS, Kind, Table, check_levels
+from dpstats.frame.table import ADVICE, AS_READ, WORDS, ColumnType, Kind, Table, check_levels
 
 _ACCEPTED: Mapping[str, tuple[str, ...]] = {
     "number": ("number", "missing"),
@@ -88,6 +88,7 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
         if needed == "category" and design.columns[name].numbered:
             accepted += ("number",)
         if needed == type_.kind == "category" and type_.label != AS_READ:
+            require_plain_levels(name, type_)
             _require_same_values(name, design.columns[name], type_.values)
         if type_.kind not in accepted:
             advice = ADVICE.get(type_.kind, "") if needed == "number" else ""
@@ -103,9 +104,23 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
             )
 
 
+def require_plain_levels(name: str, type_: ColumnType) -> None:
+    """Raise for a category of intervals, dates and their like: none of its levels can be declared."""
+    if type_.kind == "category" and type_.values in ("datetime", "other"):
+        raise SchemaError(
+            f"`{name}` is a category of values that are neither text nor numbers: make it text in all "
+            f"tables, {name}.astype(str)."
+        )
+
+
 def _require_same_values(name: str, spec: ColumnSpec, values: Kind | None) -> None:
     """Raise where a category stands for numbers and its known levels are text, or the other way."""
     text = all(isinstance(level, str) for level in spec.levels or ())
+    if values == "bool" and not all(isinstance(level, bool) for level in spec.levels or ()):
+        raise SchemaError(
+            f"`{name}` is a category of True and False, but public rows or limits declare other levels: "
+            f"declare limits={{'{name}': [False, True]}}, or make both text, {name}.astype(str)."
+        )
     if (values == "number" and text) or (values == "category" and spec.numbered):
         own, known, like = ("numbers", "text", [1, 2]) if text else ("text", "numbers", ["1", "2"])
         raise SchemaError(

@@ -110,11 +110,21 @@ class TextFiles(Opaque):
                 "whole: data=pd.read_csv(path)."
             ) from None
         found = [path for one in paths for path in named_files(os.fspath(one))]
+        for path in found:
+            if "://" in path:
+                raise SchemaError(
+                    f"'{path}' is an address, and text files are read from this machine: download the "
+                    "file, or read it, data=pd.read_csv(address)."
+                )
         if len({local_file(path) or path for path in found}) < len(found):
             raise SchemaError(f"a file is named twice in the data{TWICE}")
         heads: list[tuple[str, ...]] = []
         for path in found:
             head = suppress_private_errors(partial(_names, path))
+            if head == ():
+                raise SchemaError(
+                    f"'{path}' is empty, or its first line is: it must hold the names of the columns."
+                )
             if head is None or any(name != _as_utf8(name) for name in head):
                 raise SchemaError(
                     f"'{path}' cannot be read as a text file with column names in its first line. It "
@@ -123,7 +133,8 @@ class TextFiles(Opaque):
             if any(not name.strip() or re.fullmatch(NUMBER, name.strip()) for name in head):
                 raise SchemaError(
                     f"the first line of '{path}' holds a number or an empty cell; it must hold the "
-                    "names of the columns: write them above the rows."
+                    "names of the columns: write them above the rows. A file with row names or an index "
+                    "is read as data=pd.read_csv(path, index_col=0)."
                 )
             heads.append(head)
         for path, head in zip(found, heads, strict=True):
@@ -200,7 +211,7 @@ def _names(path: str) -> tuple[str, ...]:
 
     with pa.input_stream(path, compression="detect") as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        return tuple(next(csv.reader(text, delimiter=_separator(path))))
+        return tuple(next(csv.reader(text, delimiter=_separator(path)), ()))
 
 
 def _as_utf8(name: str) -> str:

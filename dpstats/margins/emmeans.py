@@ -114,12 +114,26 @@ def _line_of(factor: BoundFactor, states: Mapping[str, State]) -> _Line | None:
 
 def _mean_of_field(design: Design, key: str, field: str, moments: Floats | None) -> float | None:
     """By second moments with the constant, where the field is a column of the design by itself."""
-    c = design.constant
-    if moments is None or c is None or not moments[c, c] > 0:
+    one = _constant_of(design)
+    if moments is None or one is None or not one @ moments @ one > 0:
         return None
     for j, column in enumerate(design.program):
         if column.parts == ((key, field),):
-            return float(moments[c, j] / moments[c, c]) / column.scale
+            return float(one @ moments[j] / (one @ moments @ one)) / column.scale
+    return None
+
+
+def _constant_of(design: Design) -> Floats | None:
+    """The constant as a sum of columns: of its own, or of all levels of a factor."""
+    own = [column.parts for column in design.program]
+    sums: list[list[tuple[tuple[str, str], ...]]] = [[()]]
+    for key, factor in design.factors.items():
+        coding = factor.fields.coding
+        if coding is not None and np.allclose(sum(coding[f] for f in factor.fields.full), 1.0):
+            sums.append([((key, field),) for field in factor.fields.full])
+    for parts in sums:
+        if {*parts} <= {*own}:
+            return np.array([1.0 / c.scale if c.parts in parts else 0.0 for c in design.program])
     return None
 
 
@@ -154,9 +168,10 @@ def reference_grid(
                 f"predictions({{'{name}': [1.0, 2.0]}})."
             )
         if place is None or not math.isfinite(place):
+            alone = "which enters the formula by a function alone"
+            why = alone if _constant_of(design) is not None else "as the formula has no constant"
             raise ArgumentError(
-                f"the mean of `{name}` is not known, which enters the formula by a function alone: give "
-                f"its value, at={{'{name}': 1.0}}."
+                f"the mean of `{name}` is not known, {why}: give its value, at={{'{name}': 1.0}}."
             )
         values[name], used[name] = [place], place
     for name in at:

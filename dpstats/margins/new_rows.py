@@ -111,8 +111,10 @@ class Predictors:
     eta: Floats
 
     @classmethod
-    def of(cls, design: Design, coef: Floats, newdata: pd.DataFrame) -> Predictors:
-        x, offset, _ = predicted_rows(design, newdata)
+    def of(
+        cls, design: Design, coef: Floats, newdata: pd.DataFrame, *, warns: bool = True
+    ) -> Predictors:
+        x, offset, _ = predicted_rows(design, newdata, warns=warns)
         return cls(x, x @ coef + offset)
 
     def mean(self, mean: Mean) -> Estimated:
@@ -140,11 +142,12 @@ def changes(
     Of a number: its derivative, or what one more does; of one that is zero or one, its two values. Of a
     category: every level against the first.
     """
+    predicted_rows(design, newdata)  # warns of these rows once, and of none that are made of them
 
     def at(name: str, value: Any) -> Estimated:
         rows = newdata.copy()
         rows[name] = value
-        return Predictors.of(design, coef, rows).mean(mean)
+        return Predictors.of(design, coef, rows, warns=False).mean(mean)
 
     def against(low: Estimated, high: Estimated, width: float) -> Estimated:
         gradient = (high.gradient - low.gradient) / width

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arguments import computable, mapping, shown
+from dpstats.arguments import computable, mapping, rounded_up, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PrivacyError
 from dpstats.frame import term_named
@@ -183,7 +183,7 @@ def smallest_mu(curve: Curve, n: int, aim: Target) -> float | None:
         return True, math.sqrt(float((privacy / (aim.values**2 - sampling)).max()))
 
     mu = _halved(attempt, _smallest(attempt, 1.0, _LEAST_MU, _MOST_MU), _LEAST_MU)
-    return None if mu is None else _rounded_up(mu, 2)
+    return None if mu is None else rounded_up(mu, 2)
 
 
 def smallest_n(curve: Curve, n: int, total: Privacy, aim: Target) -> int | None:
@@ -207,7 +207,7 @@ def smallest_n(curve: Curve, n: int, total: Privacy, aim: Target) -> int | None:
 
 def _whole(rows: float, n: int) -> int:
     """Rounded up to four digits, but not past n."""
-    rounded = round(_rounded_up(rows, 4))
+    rounded = round(rounded_up(rows, 4))
     return min(rounded, n) if rows <= n else rounded
 
 
@@ -295,8 +295,3 @@ def rows_by_budget(
         most = rows if most is None else max(most, rows)
         out[k] = most
     return tuple(out)
-
-
-def _rounded_up(value: float, digits: int) -> float:
-    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
-    return float(f"{math.ceil(value / unit * (1 - 1e-9)) * unit:.{digits + 3}g}")

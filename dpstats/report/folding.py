@@ -6,6 +6,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Literal
 
 from dpstats.report.escape import flat
@@ -58,12 +59,14 @@ def _fitting(widths: Sequence[int], align: Sequence[Align]) -> list[int]:
     return out
 
 
-def _blocks(widths: Sequence[int], first: bool) -> list[list[int]]:
+def _blocks(widths: Sequence[int], align: Sequence[Align]) -> list[list[int]]:
     """Columns that stand beside each other; those that do not fit follow below, as R prints a matrix.
 
-    ``first``: the first column names the rows and is repeated.
+    The first columns of text name the rows and are repeated; of long ones the first alone.
     """
-    head = [0] if first else []
+    head = list(takewhile(lambda i: align[i] == "l", range(len(widths))))
+    if sum(widths[i] + 1 for i in head) > WIDTH // 2:
+        head = head[:1]
     blocks = [list(head)]
     for i in range(len(head), len(widths)):
         used = sum(widths[j] + 1 for j in blocks[-1])
@@ -126,7 +129,7 @@ def laid_out(
     ]
     every = [list(range(len(widths)))]
     out: list[str] = []
-    for block in _blocks(widths, align[0] == "l") if folds else every:
+    for block in _blocks(widths, align) if folds else every:
         rows = [_row(line, widths, align, block) for line in cells]
         for k in sorted(rules, reverse=True):
             rows.insert(k + 1, "")

@@ -28,7 +28,7 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
         part = fit.estimate if every else restrict(fit.estimate, kept, fixed_dispersion=True)
         freedom = fit.coefficients.freedom
         those = Coefficients((), part.coef, part.sampling, part.privacy, freedom)
-        names.append(name)
+        names.append(fit._term_name(name))
         known = [j for j in at if not fit.coefficients.left_out[j]] or at
         tests.append(WaldTest.that_are_zero(those, [kept.index(j) for j in known]))
     how = {1: "in the order of the formula", 2: "each adjusted for those that do not contain it"}

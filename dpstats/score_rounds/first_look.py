@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import in_prose, listed
+from dpstats.arguments import in_prose, listed, rounded_up
 from dpstats.arrays import Floats
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
@@ -170,13 +170,13 @@ def check_budget(
                 f"{n} private {unit.counted} at mu = {in_prose(mu * unit.times, 3)} are few for {d} "
                 "columns without public rows: the fit may give no standard errors, above all if a "
                 f"factor has many levels. {math.ceil(_ENOUGH * least / mu)} {unit.counted} would be "
-                f"enough, or mu = {in_prose(_ENOUGH * least / n * unit.times)}, fewer columns, or a "
+                f"enough, or mu = {_at_least(_ENOUGH * least / n * unit.times, 2)}, fewer columns, or a "
                 "public sample."
             )
         return
     enough = Privacy(least / n).for_group(unit.times)
     stated = (
-        "" if delta is None else f" (epsilon = {in_prose(enough.epsilon(delta), 3)} at this delta)"
+        "" if delta is None else f" (epsilon = {_at_least(enough.epsilon(delta), 3)} at this delta)"
     )
     lacking, sample = "without public rows", "a public sample, public=frame"
     if public is not None:
@@ -185,9 +185,14 @@ def check_budget(
         sample = "public rows that have what these lack"
     raise ArgumentError(
         f"{n} private {unit.counted} at mu = {in_prose(mu * unit.times, 3)} are too few for {d} columns "
-        f"{lacking}: the fit would be little but noise. mu = {in_prose(enough.mu, 3)}{stated} "
+        f"{lacking}: the fit would be little but noise. mu = {_at_least(enough.mu, 3)}{stated} "
         f"would do, or {math.ceil(least / mu)} {unit.counted}, or fewer columns; or {sample}."
     )
+
+
+def _at_least(size: float, digits: int) -> str:
+    """A number that is still enough when it is typed."""
+    return in_prose(rounded_up(size, digits), digits)
 
 
 def _not_shown(public: PublicMoments) -> str:

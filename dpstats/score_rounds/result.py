@@ -196,6 +196,10 @@ class Model(Result):
             return max(self.n - 1.0, 1.0)
         return max(float(self.estimate.n) - len(self.coefficients.coef), 1.0)
 
+    def _term_name(self, term: str) -> str:
+        """A term of the design as its user wrote it."""
+        return term
+
     @abstractmethod
     def _page(self, with_bounds: bool) -> ModelPage:
         """What the pages of the model show."""

@@ -187,6 +187,31 @@ def test_categories_of_numbers_need_no_public_rows():
         private_design("~ b", table, {"b": [True, False]})
 
 
+def test_categories_of_other_values_than_text_are_told_what_to_declare():
+    table = pd.DataFrame({"y": [1.0, 2.0, 3.0]})
+    values = {"[1, 2]": [1, 2, 1], "[False, True]": [True, False, True], "['a', 'b']": list("abc")}
+    for levels, cells in values.items():
+        with pytest.raises(SchemaError) as error:
+            private_design("y ~ g", table.assign(g=pd.Categorical(cells)))
+        assert f"limits={{'g': {levels}}}" in str(error.value)
+        assert ("g.astype(str)" in str(error.value)) == ("'a'" not in levels)
+    truths = table.assign(g=pd.Categorical([True, False, True]))
+    with pytest.raises(SchemaError, match=r"limits=\{'g': \[False, True\]\}"):
+        open_rows(private_design("y ~ g", truths, {"g": ["a", "b"]}), truths)
+
+
+def test_categories_of_intervals_or_dates_are_refused_unread():
+    table = pd.DataFrame({"y": [1.0, 2.0, 3.0]})
+    days = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-01"])
+    for cells in (pd.cut([1, 5, 9], [0, 4, 10]), pd.Categorical(days)):
+        rows = table.assign(g=cells)
+        with pytest.raises(SchemaError, match=r"neither text nor numbers.*g\.astype\(str\)"):
+            private_design("y ~ g", rows)
+        declared = private_design("y ~ g", rows, {"g": ["(0, 4]", "(4, 10]"]})
+        with pytest.raises(SchemaError, match=r"neither text nor numbers.*g\.astype\(str\)"):
+            open_rows(declared, rows)
+
+
 def test_declared_schema(private):
     schema = {
         "y": float,

@@ -316,3 +316,16 @@ def test_public_rows_without_a_declared_level_are_told_which_levels_were_looked_
 def test_public_rows_without_any_weight_are_refused(clean):
     with pytest.raises(PublicDataError, match="are all zero"):
         public_moments("y ~ x", clean.assign(w=0.0), weights="w", limits={"(weights)": (0, 2)})
+
+
+def test_public_rows_without_the_first_level_say_so(clean):
+    levels = ["none", *sorted(set(clean.g))]
+    rows = clean.assign(g=pd.Categorical(clean.g, levels))
+    for formula in ("y ~ g + x", "y ~ x * g", "y ~ relevel(g, ref='none')"):
+        with pytest.raises(PublicDataError, match="none has the level 'none' of `g`") as error:
+            public_moments(formula, rows).require_full_rank()
+        assert f"limits={{'g': {levels[1:]}}}" in str(error.value)
+    public_moments("y ~ g + x", rows, limits={"g": levels[1:]}).require_full_rank()
+    public_moments("y ~ g + x", rows.assign(g=rows.g.cat.remove_unused_categories()))
+    for formula in ("y ~ 0 + x", "y ~ C(g, contr.sum) + x"):
+        public_moments(formula, clean).require_full_rank()

@@ -192,6 +192,22 @@ def test_a_file_without_names_shows_no_row(tmp_path: Path) -> None:
         assert "0.1257" not in str(error.value)
 
 
+def test_a_file_with_row_names_is_told_how_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"y": [1.0, 2.0], "x": [0.0, 1.0]}).to_csv(path)
+    with pytest.raises(SchemaError, match=r"row names .*pd.read_csv\(path, index_col=0\)"):
+        open_source(path)
+
+
+def test_addresses_and_empty_files_are_told_apart_from_other_encodings(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"'https://a.b/x.csv' is an address"):
+        open_source("https://a.b/x.csv")
+    for text in ("", "\ny,x\n1,2\n"):
+        (tmp_path / "rows.csv").write_text(text, "utf-8")
+        with pytest.raises(SchemaError, match="is empty, or its first line is"):
+            open_source(str(tmp_path / "rows.csv"))
+
+
 def test_an_empty_line_of_one_column_is_a_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     three, two = ("x\n1\n\n3\n", "x\n1\n2\n3\n", "x\n1\n2\n\n", "x\n1\n2\n3"), ("x\n1\n2\n",)

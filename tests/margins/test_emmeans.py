@@ -249,3 +249,13 @@ def test_what_stands_on_a_page_has_all_its_forms() -> None:
         assert "<table" in shown.to_html()
         assert shown.to_csv().count("\n") > 1
         assert shown.to_markdown().count("|") > 4
+
+
+def test_without_a_constant_the_levels_of_a_factor_make_one() -> None:
+    table = WARP.assign(x=np.arange(54) / 10.0 + 2)
+    with_one = dp_lm("breaks ~ tension + x", table, table, **_NOISELESS).emmeans("tension").frame
+    without = dp_lm("breaks ~ tension + x - 1", table, table, **_NOISELESS).emmeans("tension").frame
+    assert without.emmean.to_numpy() == pytest.approx(with_one.emmean.to_numpy(), rel=1e-6)
+    fit = dp_lm("breaks ~ x:tension - 1", table, table, **_NOISELESS)
+    with pytest.raises(ArgumentError, match="as the formula has no constant: give its value"):
+        fit.emmeans("tension")

@@ -833,3 +833,20 @@ def test_a_column_that_is_zero_or_one_is_found_where_few_rows_are_one(
     most = dp_lm("y ~ x + h", rest, mu=1, seed=seed, limits={"h": (0, 1)})
     assert most.coef()["h"] == 0
     assert most.se()["Intercept"] < 0.1
+
+
+def test_what_would_be_enough_is_enough_when_it_is_typed() -> None:
+    def typed(text: str) -> float:
+        return float(re.findall(r"mu = ([\d.]*\d)", text)[1])
+
+    with pytest.warns(PlanWarning) as caught:
+        dp_lm("y ~ a + b", _rows(322), mu=1, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dp_lm("y ~ a + b", _rows(322), mu=typed(str(caught[0].message)), seed=1)
+    for n in (31, 32, 33, 34, 35):
+        with pytest.raises(ArgumentError) as refused:
+            dp_lm("y ~ a + b", _rows(n), mu=1, seed=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PlanWarning)
+            dp_lm("y ~ a + b", _rows(n), mu=typed(str(refused.value)), seed=1)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import Budget, dp_feols, dp_glm, dp_lm, eptr_nw
+from dpstats import Budget, dp_feols, dp_glm, dp_lm, dp_mvnorm, eptr_nw
 from dpstats.errors import PublicDataError
 
 
@@ -74,3 +74,17 @@ def test_a_curve_of_responses_whose_squares_are_zero() -> None:
     private, public = (table.assign(y=1e-82 * table.y) for table in (PRIVATE, PUBLIC))
     curve = eptr_nw("y ~ x", private, public, 2, 1e-5, seed=1)
     assert np.isfinite(curve.predict(pd.DataFrame({"x": [0.0]}))).all()
+
+
+def test_a_dot_does_not_stand_for_the_column_of_persons() -> None:
+    told: dict[str, Any] = {"public": PUBLIC, "mu": 2, "seed": 1}
+    for formula in ("y ~ .", "y ~ . + I(id^2)"):
+        fit = dp_lm(formula, PRIVATE, person="id", **told)
+        assert "id" not in fit.coef().index
+        assert ("I(id ** 2)" in fit.coef().index) == ("I(" in formula)
+        assert fit.call.startswith(f'dp_lm("{formula}"')
+        assert "id" in dp_lm(formula, PRIVATE, **told).coef().index
+    assert "id" not in dp_mvnorm("~ .", PRIVATE, person="id", **told).coef().index
+    panel = dp_feols("y ~ . | id", PRIVATE, person="id", **told)
+    assert list(panel.coef().index) == ["x", "u", "c"]
+    assert panel.formula == "y ~ . | id"

@@ -425,6 +425,20 @@ def test_a_wide_matrix_is_printed_in_blocks_as_in_r() -> None:
     assert sorted(lines[0].split() + lines[13].split()) == names
 
 
+def test_all_columns_that_name_a_row_are_repeated_in_every_block() -> None:
+    rows = tuple((term, "b - a", str(k), *["1.234567"] * 10) for k, term in enumerate("xyz"))
+    header = ("term", "contrast", "row", *(f"v{j}" for j in range(10)))
+    lines = Table(header, rows, align=("l", "l", "l", *["r"] * 10)).to_text().splitlines()
+    assert len(lines) == 2 * 4
+    for block in (lines[:4], lines[4:]):
+        assert block[0].startswith("term contrast row")
+        assert [line[:15] for line in block[1:]] == [
+            "x    b - a    0",
+            "y    b - a    1",
+            "z    b - a    2",
+        ]
+
+
 def test_long_texts_are_folded_where_they_may_be() -> None:
     long = "C(occupation)[T.farmer]:C(region)[T.north]"
     table = Table(("", "note", "n"), ((long, "many words " * 8, "1"),), align=("l", "l", "r"))

@@ -208,6 +208,40 @@ def test_new_rows_beyond_the_limits_of_a_fit_are_named() -> None:
             verb({"x": [0.0, 2.0], "g": ["a", "b"]})
 
 
+@pytest.mark.parametrize(
+    ("right", "new", "said"),
+    [
+        ("factor(k)", {"k": [1, 9]}, "new levels of `k`, '9'"),
+        ("cut(x, c(-9, 0, 9))", {"x": [1.0, 10.0]}, r"`cut\(x, c\(-9, 0, 9\)\)` has no value"),
+        ("log(e)", {"e": [1.0, -1.0]}, r"`log\(e\)` has no value"),
+        ("bs(x, df=4)", {"x": [0.0, 99.0]}, r"outermost knots of `bs\(x, df=4\)`"),
+    ],
+)
+def test_new_rows_without_a_prediction_of_their_own_are_named(
+    right: str, new: dict[str, Any], said: str
+) -> None:
+    table = TABLE.assign(k=np.arange(len(TABLE)) % 3, e=np.exp(TABLE.x))
+    fit = dp_lm(f"y ~ {right}", table, **{**ALL, "public": table})
+    with pytest.warns(UserWarning, match=said) as caught:
+        fit.predict(new)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit.predict({name: values[:1] for name, values in new.items()})
+
+
+def test_slopes_and_comparisons_warn_of_the_rows_that_were_given_and_once() -> None:
+    fit = dp_lm("y ~ x + I(x^2)", TABLE, mu=5, limits={"x": (-2.0, 2.0)}, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit.slopes({"x": [0.0, 2.0]})
+        fit.comparisons({"x": [0.0, 2.0]})
+    for verb in (LM.slopes, LM.comparisons):
+        with pytest.warns(UserWarning, match="new levels of `g`") as caught:
+            verb(TABLE.head(30).assign(g=["zz", *TABLE.g[1:30]]))
+        assert len(caught) == 1
+
+
 def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
     rows = TABLE.head(30).assign(x=[np.nan, *TABLE.x[1:30]])
     assert np.isnan(LM.predictions(rows).frame.estimate[0])

@@ -40,14 +40,14 @@ from formulaic.utils.constraints import LinearConstraints
 
 from dpstats.arguments import listed
 from dpstats.errors import FormulaError, PublicDataError
-from dpstats.frame.formula.grammar import Factor
+from dpstats.frame.formula.grammar import Factor, hide_brackets
 from dpstats.frame.formula.natural import apply_natural, combinations_of, learn_natural
 from dpstats.frame.table import Array
 
 Term = tuple[Factor, ...]
 
 _MOST_TERMS = 1000
-_REFERENCE = re.compile(r"C\((.+), contr\.treatment\((?:base=)?(.+)\)\)")
+_REFERENCE = re.compile(r"C\((.+), contr\.treatment\((?:base=)?('[^']*'|[^,]+)\)\)")
 _KINDS = {"lookup": "column", "python": "expression", "literal": "literal"}
 
 
@@ -84,10 +84,15 @@ def tokens(formula: str) -> tuple[tuple[str, str, int], ...]:
     >>> tokens("y ~ log(x)")
     (('y', 'name', 0), ('~', 'operator', 2), ('log(x)', 'python', 4))
     """
+    hidden, back = hide_brackets(formula)
     try:
         return tuple(
-            (token.token, token.kind.value if token.kind else "", token.source_start or 0)
-            for token in tokenize(formula)
+            (
+                token.token.translate(back),
+                token.kind.value if token.kind else "",
+                token.source_start or 0,
+            )
+            for token in tokenize(hidden)
         )
     except Exception as error:
         raise _unparsed(formula, error) from None
@@ -103,13 +108,14 @@ def parse_terms(
     parser = DefaultFormulaParser(feature_flags={"twosided"})
     context = {"__formulaic_variables_available__": list(available)}
     _check_size(formula, parser, len(available))
+    hidden, back = hide_brackets(formula)
     try:
-        result = Formula(formula, _parser=parser, _context=context)
+        result = Formula(hidden, _parser=parser, _context=context)
     except Exception as error:
         raise _unparsed(formula, error) from None
     if hasattr(result, "lhs"):
-        return _terms(result.lhs), _terms(result.rhs)
-    return None, _terms(result)
+        return _terms(result.lhs, back), _terms(result.rhs, back)
+    return None, _terms(result, back)
 
 
 def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> None:
@@ -121,7 +127,7 @@ def _check_size(formula: str, parser: DefaultFormulaParser, available: int) -> N
     if set("*^:/%").isdisjoint(formula) and " in " not in formula:
         return
     try:
-        top = parser.get_ast(formula)
+        top = parser.get_ast(hide_brackets(formula)[0])
     except Exception:  # the parser itself says why
         return
     # children before parents, without recursion: a tree may be as deep as the formula is long
@@ -165,9 +171,12 @@ def _start(formula: str) -> str:
     return formula if len(formula) <= 100 else f"{formula[:100]}..."
 
 
-def _terms(terms: Iterable[Any]) -> tuple[Term, ...]:
+def _terms(terms: Iterable[Any], back: Mapping[int, int]) -> tuple[Term, ...]:
     named = [
-        tuple(Factor(factor.expr, _KINDS[factor.eval_method.value]) for factor in term.factors)
+        tuple(
+            Factor(factor.expr.translate(back), _KINDS[factor.eval_method.value])
+            for factor in term.factors
+        )
         for term in terms
     ]
     return tuple(() if term == (Factor("1", "literal"),) else term for term in named)
@@ -175,7 +184,9 @@ def _terms(terms: Iterable[Any]) -> tuple[Term, ...]:
 
 def _unparsed(formula: str, error: Exception) -> FormulaError:
     """With formulaic's message on one line, without terminal colours."""
-    reason = " ".join(re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error)).split())
+    reason = " ".join(
+        re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", str(error).translate(hide_brackets(formula)[1])).split()
+    )
     reason = reason.removesuffix(f" {_start(formula)}")
     if "context marker" in reason:
         reason = "brackets do not match; every ( needs a )."
@@ -288,15 +299,18 @@ def _contrasts(spec: Any, levels: Sequence[str]) -> Any:
     if not isinstance(spec, dict):
         return spec
     given = dict(spec["options"])
+    if given.pop("n", len(levels)) != len(levels):
+        raise ValueError(f"there are {len(levels)}")
     if "level" in given:  # counted from 1
         at = given.pop("level")
         if not 1 <= at <= len(levels):
             raise ValueError(f"base={at} must be one of the levels 1 to {len(levels)}")
         given["base"] = levels[at - 1]
     if "base" in given:
+        counts = f"; C(g, base={given['base']}) counts them" if type(given["base"]) is int else ""
         given["base"] = _short(given["base"])  # '4' means the number 4 where levels are numbers
         if given["base"] not in levels:
-            raise ValueError(f"'{given['base']}' is not one of {', '.join(levels[:12])}")
+            raise ValueError(f"'{given['base']}' is not one of {', '.join(levels[:12])}{counts}")
     return getattr(TRANSFORMS["contr"], spec["contrast"])(**given)
 
 

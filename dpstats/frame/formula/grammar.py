@@ -96,6 +96,7 @@ _MOST_DIGITS = 15
 _DEEPEST = 150
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`([^`]*)`")
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
+_BRACKETS = "()[]{}`"
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,20 @@ def replace_quotes(text: str) -> tuple[str, dict[str, str]]:
         return f" {alias} "
 
     return _QUOTED.sub(replace, text), names
+
+
+def hide_brackets(text: str) -> tuple[str, dict[int, int]]:
+    """The text, as long as it was, without brackets between quotes, and what `translate` undoes it by.
+
+    Tokenisers that count brackets do not know quotes. What stands in for them is printable, so that
+    Python writes it as it is, and occurs nowhere in the text.
+    """
+    free = "".join(sign for sign in map(chr, range(0x2801, 0x2900)) if sign not in text)
+    if len(free) < len(_BRACKETS):
+        return text, {}
+    signs = str.maketrans(_BRACKETS, free[: len(_BRACKETS)])
+    hidden = _QUOTED.sub(lambda m: m[0] if m[1] is not None else m[0].translate(signs), text)
+    return hidden, {sign: bracket for bracket, sign in signs.items()}
 
 
 class _Parser:
@@ -479,8 +494,11 @@ class _Parser:
                     f"{', '.join(options).replace('_knots', '.knots') or 'none'}"
                 )
             given[keyword.arg] = keyword.value
-        read = self.contrasts if name == "C" else self.constant
-        constants = {key: read(value) for key, value in given.items()}
+        coded = "contrasts" if name == "C" else None
+        constants = {
+            key: self.contrasts(value) if key == coded else self.constant(value)
+            for key, value in given.items()
+        }
         for key in ("df", "degree"):
             value = constants.get(key)
             if isinstance(value, int | float) and not value <= _MOST_COLUMNS:
@@ -508,16 +526,30 @@ class _Parser:
             if isinstance(func, ast.Name | ast.Attribute):
                 known = ", ".join([f"contr.{key}" for key in CONTRASTS] + [*_CONTRAST_ALIASES])
                 raise self.refuse(f"the contrasts of C() are a list of numbers or one of {known}")
-            return self.constant(node)
+            found = self.constant(node)
+            if isinstance(found, str):
+                named = found.removeprefix("contr.").lower() in map(str.lower, CONTRASTS)
+                raise self.refuse(
+                    f"contrasts stand without quotes: C(g, {found})"
+                    if named
+                    else f"a level to compare with is written C(g, Treatment({found!r}))"
+                )
+            return found
         options: dict[str, Any] = {}
         if isinstance(node, ast.Call):
             keys = CONTRASTS[name]
+            if name == "treatment" and len(node.args) + len(node.keywords) > 1:
+                keys = ("n", "base")  # R's contr.treatment(3, base=2), whose base counts the levels
             given: dict[str | None, ast.expr] = dict(zip(keys, node.args, strict=False))
             for keyword in node.keywords:
                 given["base" if keyword.arg == "reference" else keyword.arg] = keyword.value
             if len(node.args) > len(keys) or not set(given) <= set(keys):
                 raise self.refuse(f"contr.{name} takes only: {', '.join(keys) or 'no option'}")
             options = {str(key): self.constant(value) for key, value in given.items()}
+            if "n" in options:
+                options["level"] = options.pop("base", 1)
+                if not all(type(value) is int for value in options.values()):
+                    raise self.refuse("contr.treatment(n, base=) takes two whole numbers")
         return {"contrast": name, "options": options}
 
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
-from dpstats.frame.formula.grammar import Factor
-from dpstats.frame.formula.parse import parse, term_code
+from dpstats.frame.formula.grammar import Factor, hide_brackets
+from dpstats.frame.formula.parse import dot_without, parse, term_code
 
 _SHAPE = (
     "a formula has up to three parts, 'y ~ x | id + year | d ~ z': what is estimated, effects, and "
@@ -53,8 +53,12 @@ class PanelFormula:
         return f"{self.response} ~ {' + '.join([*parts, *self.instruments, *self.endogenous])}"
 
 
-def panel_formula(text: str, truths: Collection[str] = ()) -> PanelFormula:
+def panel_formula(
+    text: str, truths: Collection[str] = (), person: str | None = None
+) -> PanelFormula:
     """Read a formula; ``truths`` are columns of True and False, which are 1 and 0 in ``i(f, x)``.
+
+    A ``.`` stands for no effect, and not for the column that names the ``person``.
 
     Examples
     --------
@@ -75,7 +79,10 @@ def panel_formula(text: str, truths: Collection[str] = ()) -> PanelFormula:
     if first.count("~") != 1 or not first.partition("~")[0].strip():
         raise FormulaError(f"'{text}': {_SHAPE}; the first part has a response, 'y ~ x'.")
     response, _, exogenous = (side.strip() for side in first.partition("~"))
-    exogenous, helpers, reference = _with_levels(exogenous or "1", truths)
+    absorbed = tuple(_effects(effects[0])) if effects else ()
+    named = dict.fromkeys([*(name.strip("`") for name in absorbed), *([person] if person else [])])
+    exogenous = dot_without(exogenous or "1", named)
+    exogenous, helpers, reference = _with_levels(exogenous, truths)
     endogenous: tuple[str, ...] = ()
     instruments: tuple[str, ...] = ()
     if second:
@@ -92,7 +99,7 @@ def panel_formula(text: str, truths: Collection[str] = ()) -> PanelFormula:
         text,
         response,
         exogenous,
-        tuple(_effects(effects[0])) if effects else (),
+        absorbed,
         endogenous,
         instruments,
         helpers,
@@ -190,9 +197,9 @@ def _with_levels(text: str, truths: Collection[str]) -> tuple[str, tuple[str, ..
 
 
 def _closing(text: str, start: int) -> int:
-    depth = 0
+    depth, hidden = 0, hide_brackets(text)[0]
     for at in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        depth += {"(": 1, ")": -1}.get(hidden[at], 0)
         if depth == 0:
             return at
     raise FormulaError(f"'{text[start - 1 :]}' is not closed.")
@@ -219,7 +226,26 @@ def _arguments(call: str) -> tuple[str, str | None, str | None]:
 
 
 _NUMBER = re.compile(r"as_numeric\(([^()]+)\)")
-_CODED = re.compile(r"C\(([^,()]+)(?:, contr\.treatment\((?:base=)?[^()]*\))?\)\[(?:T\.)?(.*?)\]")
+_BASE = r"""(?:, contr\.treatment\((?:base=)?(?:'[^']*'|"[^"]*"|[^()])*\))"""
+_CODED = re.compile(rf"C\(([^,()]+){_BASE}?\)\[(?:T\.)?(.*?)\]")
+
+
+_STUDY = re.compile(r"(?:(.+):)?C\(([^,()]+), contr\.treatment\(('[^']*'|[^()]*)\)\)")
+
+
+def term_name(term: str) -> str:
+    """A term of the design as ``i()`` writes it, where it has a reference.
+
+    Examples
+    --------
+    >>> term_name("treat:C(year, contr.treatment(2010))")
+    'i(year, treat, ref=2010)'
+    """
+    found = _STUDY.fullmatch(_NUMBER.sub(r"\1", term))
+    if found is None:
+        return term
+    column = f", {found[1]}" if found[1] else ""
+    return f"i({found[2]}{column}, ref={found[3]})"
 
 
 def level_name(term: str) -> str:

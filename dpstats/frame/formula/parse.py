@@ -127,6 +127,18 @@ def expand_dot(text: str, meaning: str) -> str:
     return text
 
 
+def dot_without(formula: str, names: Iterable[str]) -> str:
+    """A formula whose ``.`` leaves out these columns.
+
+    Examples
+    --------
+    >>> dot_without("y ~ . * x", ["id"])
+    'y ~ (. - id) * x'
+    """
+    less = "".join(f" - {Factor(name, 'column').code}" for name in names)
+    return expand_dot(formula, f"(.{less})") if less and "." in formula else formula
+
+
 def formula_text(response: str | None, terms: tuple[Term, ...], offsets: tuple[str, ...]) -> str:
     """A formula with every operator and dot written out.
 

@@ -16,7 +16,13 @@ from dpstats.frame.formula.reads import (
     used_columns,
     with_levels_written,
 )
-from dpstats.frame.schema import Declared, declared_spec, nearest, require_column
+from dpstats.frame.schema import (
+    Declared,
+    declared_spec,
+    nearest,
+    require_column,
+    require_plain_levels,
+)
 from dpstats.frame.source import column_types
 from dpstats.frame.table import ADVICE, AS_READ, Table, check_levels
 
@@ -123,6 +129,7 @@ def _private_kind(table: Table, name: str, formula: str, limit: Any, written: bo
     if limit is not None:
         return _by_type(table, name, limit)
     kind = table.type_of(name).kind
+    require_plain_levels(name, table.type_of(name))
     if table.type_of(name).label == AS_READ:
         kind = "category" if written else "number"
     if kind in ("number", "bool"):
@@ -162,7 +169,11 @@ def _undeclared(
     kinds = {table.type_of(name).kind for name in names}
     held = "text or categories" if kinds == {"category"} else "text or Python objects"
     verb, whose = ("holds", "its") if len(names) == 1 else ("hold", "their")
-    declared = ", ".join(f"{name!r}: ['a', 'b']" for name in names)
+    example = {"number": "[1, 2]", "bool": "[False, True]"}
+    values = {name: table.type_of(name).values or "" for name in names}
+    declared = ", ".join(f"{name!r}: {example.get(values[name], ['a', 'b'])}" for name in names)
+    no_text = [f"{name}.astype(str)" for name in names if values[name] in example]
+    as_text = f"; make it text for that, {', '.join(no_text)}" if no_text else ""
     truths = "; of True and False: column.astype('boolean')" if "object" in kinds else ""
     as_numbers = (
         " Where a column should be numbers, make it so first: "
@@ -173,7 +184,7 @@ def _undeclared(
         f"must be declared, without looking at the private rows, limits={{{declared}}}"
         + (
             "; or state the privacy as epsilon=1, delta=1e-6: text levels that many rows have are "
-            "then released."
+            f"then released{as_text}."
             if releases_levels
             else "."
         )

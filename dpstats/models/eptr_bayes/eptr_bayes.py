@@ -38,7 +38,7 @@ from dpstats.models.eptr_bayes.planning import LIFT
 from dpstats.models.eptr_bayes.releases import ClassSession, require_room
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import Kind
-from dpstats.public_input import require_bounds
+from dpstats.public_input import require_bounds, without_person
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import later_rows_named, not_used
 
@@ -169,7 +169,8 @@ def eptr_bayes(
         )
     known = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
     with naming("the public data") if public is not None else nullcontext():
-        design, column = class_design(formula, public, known if public is None else limits or {})
+        told = known if public is None else limits or {}
+        design, column = class_design(without_person(formula, person, public), public, told)
     levels = design.columns[column].levels or ()
     if len(levels) < 2:
         raise PublicDataError(

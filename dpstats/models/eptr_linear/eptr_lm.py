@@ -31,7 +31,7 @@ from dpstats.models.eptr_linear.rounds import by_rounds
 from dpstats.models.linear.dp_lm import LEAST, check_response
 from dpstats.models.linear.page import EPTR_METHODS
 from dpstats.propose_test.call import Kind
-from dpstats.public_input import require_bounds
+from dpstats.public_input import require_bounds, without_person
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.releases import require_share
@@ -186,6 +186,7 @@ def eptr_lm(
         progress=progress,
         seed=seed,
     )
+    typed, formula = formula, without_person(formula, person, public)
     moments = find_moments(formula, public, limits)
     if declares_coef and (method == "rounds" or moments is not None):
         bound = "the rounds bound" if moments is None else "public rows bound"
@@ -199,7 +200,7 @@ def eptr_lm(
         check_written(formula, None, None)
     else:
         design, geometry = declared_geometry(formula, limits or {}, method, target)
-    text = call.text(formula, {**call.given, "method": method, "limits": limits})
+    text = call.text(typed, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
         if design is None:
             design = charged.design(formula, limits, None, None, releases_levels=False)

@@ -89,7 +89,7 @@ def find_moments(
             "eptr_lm takes its bounds from public rows; moments alone do not give them. Pass the "
             "public table, or use dp_lm, which can work from moments."
         )
-    moments = resolve_public(formula, public, None, None, limits)
+    moments = resolve_public(formula, public, None, None, limits, takes_moments=False)
     check_response(moments.design)
     moments.require_full_rank(ridge=False)
     return moments

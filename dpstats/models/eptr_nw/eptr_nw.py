@@ -32,7 +32,7 @@ from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_set
 from dpstats.models.eptr_nw.releases import require_room
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
 from dpstats.propose_test.call import Kind
-from dpstats.public_input import require_bounds
+from dpstats.public_input import require_bounds, without_person
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import later_rows_named, not_used
 
@@ -179,7 +179,7 @@ def eptr_nw(
     )
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
-    design = find_design(formula, public, limits)
+    design = find_design(without_person(formula, person, public), public, limits)
     sizes = find_bandwidths(bandwidth, design.terms[1:])
     text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:

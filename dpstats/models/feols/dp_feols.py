@@ -115,7 +115,7 @@ def dp_feols(
     >>> list(fit.coef().index), fit.fixed_effects
     (['age'], (('occupation', '6 levels'),))
     """
-    formula = panel_formula(fml)
+    formula = panel_formula(fml, person=person)
     call = Call.gaussian(
         "dp_feols",
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},

@@ -12,7 +12,7 @@ import pandas as pd
 from dpstats.arguments import check_vcov, listed, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
-from dpstats.frame import Design, columns_of, level_name
+from dpstats.frame import Design, columns_of, level_name, term_name
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.feols.estimate import InstrumentTest
 from dpstats.models.feols.fit import SecondStage
@@ -86,6 +86,9 @@ class PanelModel(MarginalModel):
     def formula(self) -> str:
         """The formula that was fitted."""
         return self.text
+
+    def _term_name(self, term: str) -> str:
+        return term_name(term) if "i(" in self.text else term
 
     def _page(self, with_bounds: bool) -> PanelPage:
         return PanelPage(

@@ -52,6 +52,7 @@ from dpstats.models.gaussian.page import MEAN_METHODS, MVNORM_METHODS
 from dpstats.models.gaussian.public import PublicPoints, check_gamma, find_points, whiten
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.result import GaussianModel
+from dpstats.public_input import without_person
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
@@ -158,6 +159,7 @@ def dp_mean(
         progress=progress,
         seed=seed,
     )
+    formula = without_person(formula, person, public)
     check_numbers(0.0, eta)
     check_gamma(gamma)
     if public is None:
@@ -304,6 +306,7 @@ def dp_mvnorm(
         progress=progress,
         seed=seed,
     )
+    formula = without_person(formula, person, public)
     check_numbers(0.0, eta)
     check_gamma(gamma)
     if public is None:

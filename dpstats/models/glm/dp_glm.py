@@ -39,6 +39,7 @@ from dpstats.public_input import (
     require_written_response,
     resolve_public,
     sums_persons,
+    without_person,
 )
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import (
@@ -184,6 +185,7 @@ def dp_glm(
                 f"{shown(table)} stands where a table does; a family is named: family={table!r}."
             )
     model = resolve_family(family)
+    typed, formula = formula, without_person(formula, person, public)
     check_numbers(ridge, eta)
     vcov = check_vcov(vcov)
     check_iterations(iterations)
@@ -211,7 +213,7 @@ def dp_glm(
     options |= {"iterations": iterations, "ridge": ridge, "vcov": vcov}
     options |= {"weights": weights, "offset": offset, "limits": limits}
     persons = "all" if call.unit.jointly else None
-    with call.charged(call.text(formula, options), data) as charged:
+    with call.charged(call.text(typed, options), data) as charged:
         if design is None:
             design = charged.design(formula, limits, weights, offset, unknown)
             check_response(design, model)

@@ -37,6 +37,7 @@ from dpstats.public_input import (
     require_written_response,
     resolve_public,
     sums_persons,
+    without_person,
 )
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
@@ -194,6 +195,7 @@ def dp_lm(
         progress=progress,
         seed=seed,
     )
+    typed, formula = formula, without_person(formula, person, public)
     check_numbers(ridge, eta)
     vcov = check_vcov(vcov)
     method = choose_method(METHODS, method, public, limits)
@@ -218,7 +220,7 @@ def dp_lm(
         check_response(design)
     options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge, "vcov": vcov}
     options |= {"weights": weights, "offset": offset, "limits": limits}
-    with call.charged(call.text(formula, options), data) as charged:
+    with call.charged(call.text(typed, options), data) as charged:
         if design is None:
             design = charged.design(formula, limits, weights, offset, unknown)
             check_response(design)

@@ -40,6 +40,7 @@ from dpstats.models.mixture.releases import MixtureSession
 from dpstats.models.mixture.result import MixtureModel
 from dpstats.models.mixture.soft import COVARIANCES, Covariance
 from dpstats.numerics.k_means import column_units
+from dpstats.public_input import without_person
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import later_rows_named
@@ -161,7 +162,7 @@ def dp_mixture(
         seed=seed,
     )
     check_numbers(0.0, eta)
-    points = find_points("dp_mixture", formula, public, limits)
+    points = find_points("dp_mixture", without_person(formula, person, public), public, limits)
     _check_numbers(formula, points)
     given_w_min = w_min
     k, w_min = _check(points, k, w_min, regime, pool)

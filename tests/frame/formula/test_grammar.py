@@ -120,3 +120,21 @@ def test_what_is_nested_too_deeply_is_refused_and_many_breaks_are_not():
     for text in ("I(" + "+".join(["x"] * 400) + ")", "I(" + "-" * 300 + "x)"):
         with pytest.raises(FormulaError, match=r"nested too deeply|not a valid expression"):
             parse_factor(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("C(g, 'contr.sum')", r"without quotes: C\(g, contr.sum\)"),
+        ("C(g, 'Sum')", r"without quotes: C\(g, Sum\)"),
+        ("C(g, 'west')", r"C\(g, Treatment\('west'\)\)"),
+    ],
+)
+def test_contrasts_in_quotes_are_answered_by_what_to_write(text, instead):
+    with pytest.raises(FormulaError, match=instead):
+        parse_factor(text)
+
+
+def test_levels_of_c_are_written_as_in_r():
+    written = "C(g, levels=c('b', 'a'))"
+    assert parse_factor(written).value == parse_factor("C(g, levels=['b', 'a'])").value

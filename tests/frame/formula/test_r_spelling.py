@@ -94,6 +94,25 @@ def test_ways_of_saying_that_a_column_is_a_category() -> None:
 
 
 @pytest.mark.parametrize(
+    "level", ["(10, 20]", "close)", "[1", "{x", "a`b", "c(1)", "it's (", "\u2801\u2802("]
+)
+def test_levels_with_brackets_can_be_written(level: str) -> None:
+    table = _TABLE.assign(g=np.where(_TABLE.g == "a", level, _TABLE.g))
+    for text in (
+        f'I(g == "{level}")',
+        f'I(g %in% c("{level}"))',
+        f'relevel(g, ref="{level}")',
+        f'C(g, Treatment("{level}"))',
+        f'factor(g, levels=c("{level}", "b", "c"))',
+    ):
+        design = learn_design(f"y ~ {text}", table)
+        x = design_matrix(design, table)[0]
+        is_level = x[:, 1] == 1 if text.startswith("I") else (x[:, 1:] == 0).all(axis=1)
+        assert (is_level == (_g == "a")).all(), text
+        assert learn_design(design.formula, table).terms == design.terms
+
+
+@pytest.mark.parametrize(
     ("how", "names", "places"),
     [
         ("c(-5, 0, 2, 9)", ["(-5,0]", "(0,2]", "(2,9]"], [0, 0, 0, 1, 1, 2, 2, 2]),
@@ -202,6 +221,16 @@ def test_categories_as_numbers_and_other_ways_to_spell_them() -> None:
     assert (columns("as.numeric(k)")[:, 1] == _k).all()
     assert (columns("as.logical(x)")[:, 1] == (_x != 0)).all()
     assert (columns("C(g, contr.treatment, base=2)") == columns("relevel(g, 'b')")).all()
+    assert (columns("C(g, contr.treatment(3, base=2))") == columns("relevel(g, 'b')")).all()
+    assert (columns("C(k, contr.treatment(3, 2))") == columns("C(k, base=2)")).all()
+    for wrong, said in (
+        ("contr.treatment(4, base=2)", "there are 3"),
+        ("contr.treatment(3, base=4)", "base=4 must be one of the levels 1 to 3"),
+        ("contr.treatment(3, base='b')", "two whole numbers"),
+        ("contr.treatment(base=2)", r"no level 2 .*C\(g, base=2\) counts them"),
+    ):
+        with pytest.raises(FormulaError, match=said):
+            columns(f"C(g, {wrong})")
     assert (columns("C(factor(k), sum)") == columns("C(k, contr.sum)")).all()
     assert (columns("relevel(factor(k), ref='2')") == columns("C(k, contr.treatment(2))")).all()
     assert (columns("factor(g, ordered=TRUE)") == columns("ordered(g)")).all()

@@ -17,7 +17,7 @@ from scipy import stats
 
 from dpstats import Budget, anova, dp_feols, dp_lm, etable
 from dpstats.errors import ArgumentError, FormulaError, NotReleasedError, PublicDataError
-from dpstats.frame import level_name, panel_formula
+from dpstats.frame import level_name, panel_formula, panel_moments
 
 _EXACT: dict[str, Any] = {"rho": 1e12, "seed": 1}
 
@@ -313,8 +313,30 @@ def test_an_interaction_of_categories_is_an_instrument_with_all_its_columns() ->
 def test_levels_without_a_reference_and_by_themselves() -> None:
     fit = dp_feols("y ~ x + i(year, ref=2008) | who", _PRIVATE, _PUBLIC, person="who", **_EXACT)
     assert fit.coef().index[1] == "year::2009"
+    assert list(anova(fit).frame.term) == ["x", "i(year, ref=2008)"]
     assert level_name("C(g)[T.a:b]:x") == "g::a:b:x"
     assert panel_formula("y ~ i(g, x)").exogenous == "x:C(g)"
+    read = panel_formula("y ~ i(g, ref='(1, 2]') + x")
+    assert read.exogenous == "C(g, contr.treatment('(1, 2]')) + x"
+    assert level_name("C(g, contr.treatment('(1, 2]'))[T.(2, 3]]") == "g::(2, 3]"
+
+
+def test_effects_of_persons_that_are_not_said_to_be_persons_cost_nothing() -> None:
+    budget = Budget(mu=1)
+    public = _panel(120, 0, ragged=False)
+    many = sorted(set(public.who.tolist()))
+    with pytest.raises(PublicDataError, match=r"say so: person='who'.*limits=\{'who': \["):
+        dp_feols("y ~ x | who", _PRIVATE, public, mu=1, budget=budget)
+    assert budget.remaining.mu == 1
+    panel_moments(panel_formula("y ~ x | who"), public, None, None, {"who": many})
+
+
+def test_an_event_study_without_a_reference_is_told_of_one() -> None:
+    with pytest.raises(PublicDataError, match=r"i\(year, treat, ref=2008\)\.$"):
+        dp_feols("y ~ i(year, treat) | who + year", _PRIVATE, _PUBLIC, person="who", mu=1)
+    fit = dp_feols("y ~ i(year, x) | who + year", _PRIVATE, _PUBLIC, person="who", mu=9, seed=1)
+    assert list(anova(fit).frame.term) == ["x:C(year)"]
+    assert fit.coef().index[0] == "year::2008:x"  # what varies within persons needs none
 
 
 def test_public_rows_without_persons_are_enough() -> None:

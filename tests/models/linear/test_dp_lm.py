@@ -23,6 +23,7 @@ from dpstats.errors import (
     NotReleasedError,
     PlanWarning,
     PublicDataError,
+    SchemaError,
 )
 from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
@@ -840,3 +841,14 @@ def test_scores_tell_of_rows_that_second_moments_cut() -> None:
         ):  # nor what the one cut takes, not the other
             moved = Look(move, score, 0.01, lost, True)
             assert (unforeseen(start, moved, whole, None) is not None) == tells
+
+
+def test_public_rows_without_the_response_are_told_of_their_moments() -> None:
+    table, public = make(500), make(100, 1).drop(columns="y").assign(yy=1.0)
+    said = r"the response of 'y ~ x1'; did you mean `yy`.*public_moments\('~ x1', public\)"
+    for fit in (dp_lm, dp_glm):
+        with pytest.raises(SchemaError, match=said):
+            fit("y ~ x1", table, public, mu=1)
+    with pytest.raises(SchemaError, match="no column `x9`, which"):
+        dp_lm("x1 ~ x9", table, public, mu=1)
+    assert dp_lm("y ~ x1", table, public_moments("~ x1", public), mu=1, seed=1).n == 500
