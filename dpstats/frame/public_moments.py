@@ -43,8 +43,8 @@ _RANK_TOLERANCE = 1e-10
 _MANY = 10
 _INVOLVED = 1e-4
 """Weight of a column in a dependence, from which it is part of it."""
-# of a second moment: what is computed from it is still finite
-_LARGEST = 1e120
+# of a second moment: what is computed from it is still finite; of columns, that of private ones too
+_LARGEST, _LARGEST_OF_COLUMNS = 1e200, 1e120
 
 
 @dataclass(frozen=True)
@@ -495,7 +495,8 @@ def public_moments(
             yy += float(wy @ y)
     if m == 0:
         raise PublicDataError(f"none of the {table.n} public rows can be used by '{formula}'.")
-    if not (_computable(gram) and _computable(cross) and _computable(np.array(yy))):
+    columns = _computable(gram, _LARGEST_OF_COLUMNS)
+    if not (columns and _computable(cross) and _computable(np.array(yy))):
         raise PublicDataError(
             f"the public values in '{formula}' are too large to square: change their units."
         )
@@ -536,8 +537,8 @@ def require_public_response(formula: str, public: Any) -> None:
         )
 
 
-def _computable(values: Array) -> bool:
-    return bool((np.abs(values) < _LARGEST).all())
+def _computable(values: Array, largest: float = _LARGEST) -> bool:
+    return bool((np.abs(values) < largest).all())
 
 
 def _loaded_spent(saved: Any) -> SpentOn | None:
