@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,26 @@ from dpstats.score_rounds.result import Model
 _OPTIONS = tuple(ReleaseOptions.__annotations__)
 
 
+def _averages_of(verb: str, shown: str = "public") -> str:
+    """How averages over rows are asked for: first what costs nothing."""
+    return (
+        f"{verb}({shown}), which averages over rows that you may show and costs nothing; or "
+        f"{verb}(data=private, mu=0.5)"
+    )
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class MarginalModel(Model):
     """A fit that predicts, on the scale of the response."""
+
+    _other_names: ClassVar[dict[str, str]] = Model._other_names | {
+        "get_prediction": "predict(newdata, interval='confidence')",
+        **dict.fromkeys(("contrast", "contrasts", "pairs"), "emmeans('g').contrasts()"),
+        **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), _averages_of("slopes")),
+        "emtrends": "slopes(public, 'x1', by='g'), which averages over rows that you may show",
+        "avg_comparisons": _averages_of("comparisons"),
+        "avg_predictions": _averages_of("predictions", "public, by=True"),
+    }
 
     def _scale(self) -> ResponseScale:
         """How the mean of the response follows from the linear predictor."""

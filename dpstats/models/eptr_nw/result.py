@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -271,6 +271,9 @@ class KernelModel(TestedResult):
     ['fit', 'lwr', 'upr']
     """
 
+    _other_names: ClassVar[dict[str, str]] = TestedResult._other_names | dict.fromkeys(
+        ("confint", "conf_int", "ci"), "tidy(): conf_low and conf_high"
+    )
     call: str
     method: str
     formula: str

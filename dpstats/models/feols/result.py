@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -69,6 +69,14 @@ class PanelModel(MarginalModel):
     True
     """
 
+    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | {
+        **dict.fromkeys(("rsquared", "r_squared"), "glance().within_r_squared"),
+        **dict.fromkeys(
+            ("first_stage", "fitstat", "sargan", "overid"),
+            "summary(), with the tests of instruments",
+        ),
+        "get_prediction": "predict(newdata)",
+    }
     text: str
     fixed_effects: tuple[tuple[str, str], ...]
     endogenous: tuple[str, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -90,7 +90,13 @@ class MixtureModel(Released):
     (1,)
     """
 
-    _instead_of_likelihood = ""
+    _other_names: ClassVar[dict[str, str]] = Released._other_names | {
+        "means_": "means",
+        "weights_": "weights",
+        **dict.fromkeys(("covariances_", "covariance_", "covariance"), "covariances"),
+        "labels_": "predict(newdata)",
+        "predict_proba": "predict(newdata, type='prob')",
+    }
     call: str
     method: str
     regime: str
