@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError, SchemaError
 from dpstats.frame import Design, features_design, predicted_rows
@@ -180,6 +180,7 @@ class BayesModel(TestedResult):
         )
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:
         """Classes, or their probabilities, of rows that you may show; free of privacy cost.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpstats.arguments import numbers, one_of, shown
+from dpstats.arguments import numbers, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, predicted_rows
@@ -335,6 +335,7 @@ class KernelModel(TestedResult):
         return replace(found, value=np.where(near, found.value, np.nan))
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(
         self, newdata: Any = None, interval: str | None = None, level: float = 0.95
     ) -> pd.Series | pd.DataFrame:
