@@ -86,6 +86,32 @@ class PanelModel(MarginalModel):
     full_design: Design
     second: SecondStage | None
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("fixef", "ranef"):
+            raise NotReleasedError(self._why_no_effects())
+        super().__getattr__(name)
+
+    def _why_no_effects(self) -> str:
+        """Where the effects are that were asked for."""
+        person, text = self.privacy.protected.person, self.text
+        if not self.fixed_effects:
+            return f"'{text}' has no effects: those of groups stand behind '|'."
+        dummies = [column for column in self._absorbed() if column != person]
+        why = []
+        if len(dummies) < len(self.fixed_effects):
+            why.append(
+                f"effects of persons, by `{person}`, are not released: they would be the rows "
+                "themselves."
+            )
+        if dummies:
+            written = " + ".join(f"C({column})" for column in dummies)
+            named = ", ".join(f"`{column}`" for column in dummies)
+            why.append(
+                f"effects of {named} are coefficients of dummies, which dp_feols does not show: coef() "
+                f"has them where they are terms of the formula, '... + {written}', and no effects."
+            )
+        return " ".join(why)
+
     def _freedom(self) -> float:
         rows = max(self.estimate.n - self.parameters, 1.0)
         return super()._freedom() if self.privacy.protected.jointly else float(rows)
