@@ -43,6 +43,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import (
     CUT_ALLOWANCE,
     out_of_sight,
+    row_causes,
     unseen_line,
 )
 
@@ -283,7 +284,8 @@ def _result(
                 f"deviations {in_prose(spread.min(), 3)} to {in_prose(spread.max(), 3)}): state "
                 "covariance=.",
             )
-    notes += unused_notes(released.count, released.count_sd, session.n, len(units), points.m > 0)
+    causes = row_causes(points.design, alone=False)
+    notes += unused_notes(released.count, released.count_sd, session.n, len(units), causes)
     bounds: tuple[Bound, ...] = ()
     if known.stated and not wider:
         bounds = mean_bounds(replace(call.facts, sd=released.sd))
