@@ -58,8 +58,8 @@ def declared_spec(name: str, value: Any) -> Declared:
         levels = check_levels(name, value)
         if all(_is_number(level) for level in levels):
             span = float(min(levels)), float(max(levels))
-            return Declared(ColumnSpec("number", levels), span)
-        return Declared(ColumnSpec("category", levels))
+            return Declared(ColumnSpec("number", levels, declared=True), span)
+        return Declared(ColumnSpec("category", levels, declared=True))
     raise SchemaError(
         f"'{name}' must be declared as (low, high) or float for a number, as a list of levels for "
         f"a category, or as bool{_meant(value)}."
