@@ -469,7 +469,7 @@ def row_causes(design: Design, alone: bool, domain: str | None = None) -> str:
     if any(alone or one.declared for one in coded):
         causes.append("levels that were not declared")
     if design.weights is not None:
-        causes.append("negative weights")
+        causes.append("weights of zero or less")
     if domain is not None:
         causes.append(f"responses other than {domain}")
     *first, last = causes

@@ -100,11 +100,11 @@ def test_levels_beside_public_rows_are_those_of_public_rows_or_those_that_were_d
         assert note.endswith(said)
 
 
-def test_negative_weights_and_impossible_responses_are_causes_where_there_are_such() -> None:
+def test_weights_of_nothing_and_impossible_responses_are_causes_where_there_are_such() -> None:
     rows = _rows(4_000, 7).assign(w=1.0)
-    rows.loc[::2, "w"] = -1.0
+    rows.loc[::2, "w"] = 0.0
     weighted = dpstats.dp_lm("y ~ x", rows, weights="w", limits={"(weights)": (0, 2)}, mu=3, seed=1)
-    assert "missing values or negative weights." in " ".join(weighted.notes)
+    assert "missing values or weights of zero or less." in " ".join(weighted.notes)
     rows["k"] = np.where(rows.index % 2, 2.0, rows.b)
     binary = dpstats.dp_glm("k ~ x", rows, mu=3, seed=1)
     assert "missing values or responses other than numbers between 0 and 1" in " ".join(
