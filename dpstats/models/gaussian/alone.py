@@ -334,7 +334,12 @@ def mean_alone(
             own.allowance(released),
             *unseen_line(own.counts_sd),
         ),
-        notes=own.notes + unused + outside_note(found.design, told.outside, told.sd),
+        notes=(
+            *(() if known is None else known.trusted),
+            *own.notes,
+            *unused,
+            *outside_note(found.design, told.outside, told.sd),
+        ),
     )
 
 

@@ -252,7 +252,7 @@ def _result(
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
-    notes: tuple[str, ...] = ()
+    notes = known.trusted
     lost = far and not isinstance(own, Spread)
     if lost:
         notes = (ELSEWHERE.format(", and no standard errors are given"),)
