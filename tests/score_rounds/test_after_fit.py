@@ -286,6 +286,12 @@ def test_every_coefficient_can_be_named_in_a_hypothesis(term: str) -> None:
     assert fit.wald_test(f"{term} = 0").chi2 == pytest.approx(z**2)
 
 
+@pytest.mark.parametrize("nothing", ["", " ", [""], np.zeros((0, 3))], ids=repr)
+def test_a_hypothesis_that_says_nothing_is_no_hypothesis(nothing: Any) -> None:
+    with pytest.raises(ArgumentError, match="hypothesis is empty"):
+        dp_lm("y ~ x + z", TABLE, **ALL).wald_test(nothing)
+
+
 def test_a_word_that_is_no_coefficient_is_none_of_them() -> None:
     fit = dp_lm("y ~ x + z", TABLE, **ALL)
     for word in ("b0_", "b1_", "b_0_"):
