@@ -205,7 +205,7 @@ class Budget(Printed):
         return Statement(
             self._ledger.name,
             allowance,
-            self._terms.unit.text,
+            self._terms.unit.at_least,
             allowance.caps(state.first),
             state.spent,
             allowance.left(state.spent, state.first),
@@ -313,7 +313,7 @@ class Budget(Printed):
             needed, how = own.most, "Add "
         elif own.person is None and unit.jointly:
             raise BudgetError(
-                f"this budget protects {own.text}, which may change two persons; the call protects one "
+                f"this budget protects {own.at_least}, which may change two persons; the call protects one "
                 f"person. Open the budget with person='{unit.person}'."
             )
         elif own.person is None:
@@ -326,7 +326,7 @@ class Budget(Printed):
             )
         if unit.most < needed:
             raise BudgetError(
-                f"this budget protects {own.text}; the call protects {unit.text}. {how}"
+                f"this budget protects {own.at_least}; the call protects {unit.text}. {how}"
                 f"rows_per_person={needed:g} to the call."
             )
 

@@ -285,7 +285,7 @@ def test_a_budget_knows_whom_a_column_names() -> None:
     lm(table, budget=persons, person="who", rows_per_person=2)
     lm(table, budget=persons, person="who")  # with any number of rows
     assert (len(rows.entries), len(persons.entries)) == (1, 2)
-    assert "using only the first 2 rows of each `who`" in " ".join(repr(persons).split())
+    assert "calls use at least the first 2 rows of each `who`" in " ".join(repr(persons).split())
 
 
 def test_units_are_named() -> None:
