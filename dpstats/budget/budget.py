@@ -313,16 +313,17 @@ class Budget(Printed):
             needed, how = own.most, "Add "
         elif own.person is None and unit.jointly:
             raise BudgetError(
-                f"this budget protects {own.at_least}, which may change two persons; the call protects one "
-                f"person. Open the budget with person='{unit.person}'."
+                f"this budget protects {own.at_least}, which may change two persons; the call protects "
+                f"one person. Open the budget with person='{unit.person}'."
             )
         elif own.person is None:
             needed = 2 * own.most
             how = f"Open the budget with person='{unit.person}', or, to stay with rows, add "
         else:
+            rows = "" if own.rows == 1 else f", rows_per_person={own.rows}"
             raise BudgetError(
                 f"this budget protects persons named by `{own.person}`; the call protects "
-                f"{unit.text}. Add person='{own.person}', rows_per_person={own.rows} to the call."
+                f"{unit.text}. Add person='{own.person}'{rows} to the call."
             )
         if unit.most < needed:
             raise BudgetError(

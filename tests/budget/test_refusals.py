@@ -280,6 +280,8 @@ def test_a_budget_knows_whom_a_column_names() -> None:
     for options in ({}, {"person": "doctor", "rows_per_person": 9}, {"rows_per_person": 9}):
         with pytest.raises(BudgetError, match="persons named by `who`"):
             lm(table, budget=persons, **options)
+    with pytest.raises(BudgetError, match=r"Add person='who' to the call\."):
+        lm(table, budget=Budget(mu=9, person="who"))
     with pytest.raises(BudgetError, match="rows_per_person=2"):
         lm(table, budget=persons, person="who", rows_per_person=1)
     lm(table, budget=persons, person="who", rows_per_person=2)
