@@ -264,6 +264,11 @@ class PanelModel(MarginalModel):
                 "a fit with instruments contains no smaller fit: call dp_feols again, at its own "
                 "cost."
             )
+        if isinstance(formula, str) and "|" in formula:
+            raise ArgumentError(
+                "update() takes the first part of a formula alone, and keeps effects as they are: "
+                f"update({formula.partition('|')[0].strip()!r})."
+            )
         _, left = columns_of(self.full_design, formula)
         names = {level_name(self.full_design.terms[j]) for j in left}
         terms = self.coefficients.terms
