@@ -114,6 +114,15 @@ def _require_same_values(name: str, spec: ColumnSpec, values: Kind | None) -> No
         )
 
 
+_CONSTANTS = {
+    "T": "write TRUE",
+    "F": "write FALSE",
+    "pi": "write the number, 3.14159265",
+    "NA": "a formula makes no missing values: make the column in both tables beforehand",
+}
+"""Constants of R that formulas do not know beside columns, which may have such names."""
+
+
 def nearest(name: str, names: Sequence[str]) -> str | None:
     """The name that was probably meant."""
     same = [n for n in names if n.lower() == name.lower()]
@@ -130,10 +139,11 @@ def require_column(table: Table, name: str, why: str) -> None:
         )
     if name not in table.names:
         near = nearest(name, table.names)
+        constant = "" if near or name not in _CONSTANTS else f"; {_CONSTANTS[name]}"
         has = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
         raise SchemaError(
             f"the table has no column `{name}`, which {why} needs"
-            + (f"; did you mean `{near}`?" if near else ".")
+            + (f"; did you mean `{near}`?" if near else f"{constant}.")
             + f" Its columns are: {has}."
         )
 

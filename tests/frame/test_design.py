@@ -105,6 +105,11 @@ def test_public_rows_that_cannot_be_used(clean):
         learn_design("y ~ x", clean.assign(x=np.nan))
     with pytest.raises(SchemaError, match="no column `q`"):
         learn_design("y ~ q", clean)
+    for constant, instead in (("b == T", "write TRUE"), ("cos(2 * pi * x)", "write the number")):
+        with pytest.raises(SchemaError, match=f"needs; {instead}"):
+            learn_design(f"y ~ I({constant})", clean.drop(columns="t"))
+    with pytest.raises(SchemaError, match="make the column in both tables"):
+        learn_design("y ~ ifelse(b, 1, NA)", clean)
     with pytest.raises(FormulaError, match="no column on its right"):
         learn_design("y ~ 0", clean)
 
