@@ -91,6 +91,8 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
             _require_same_values(name, design.columns[name], type_.values)
         if type_.kind not in accepted:
             advice = ADVICE.get(type_.kind, "") if needed == "number" else ""
+            if type_.kind == "bool" and needed == "number":
+                advice = f"turn it into 0 and 1 first, {name}.astype(int)"
             if type_.kind == "number":
                 advice = (
                     f"give the public column as numbers, or this one as text, {name}.astype(str)"

@@ -90,6 +90,12 @@ def test_numbers_as_text_are_answered_by_their_conversion(clean):
     assert "to_numeric" not in str(caught.value)
 
 
+def test_true_and_false_beside_public_zeros_and_ones_are_told_what_to_become(clean, private):
+    design = learn_design("y ~ b", clean.assign(b=clean.b.astype(int)))
+    with pytest.raises(SchemaError, match=r"declare numbers; .* 0 and 1 first, b\.astype\(int\)"):
+        open_rows(design, private)
+
+
 def test_arithmetic_on_a_category_is_refused(clean):
     for right in ("log(g)", "I(g + 1)", "center(g)", "poly(g, 2)", "I(g == 'q')", "I(x == 'a')"):
         with pytest.raises(FormulaError):

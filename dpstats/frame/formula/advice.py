@@ -85,7 +85,9 @@ def word_of_python(text: str) -> str | None:
     """What to do where text that Python cannot read names a column by one of its words, as `class`."""
     for word in re.findall(r"(?<![\w.])[a-z]+(?![\w.(])", text):
         if word in _RESERVED:
-            return f"`{word}` is a word of Python, no name in a call: rename the column in both tables"
+            return (
+                f"`{word}` is a word of Python, no name in a call: rename the column in both tables"
+            )
     return None
 
 
