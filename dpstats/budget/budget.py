@@ -31,7 +31,7 @@ from dpstats.budget.ledger import (
     now,
     plain,
 )
-from dpstats.budget.page import Entry, Statement, as_stated, in_unit, statement_page
+from dpstats.budget.page import PURE_CALLS, Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.budget.workers import (
     identity,
     inherited_budget,
@@ -353,7 +353,7 @@ class Budget(Printed):
         )
         room = max(caps.slack - state.spent.slack, 0.0)
         if not caps.mu and not allowance.delta and (cost.slack or isinstance(cost, Privacy)):
-            message += "A budget of epsilon alone is for calls with epsilon alone."
+            message += f"A budget of epsilon alone is for calls with epsilon alone: {PURE_CALLS}."
         elif cost.slack > room * (1 + 1e-12):
             message += (
                 f"Its delta adds {cost.slack:.3g} to those before, and only {room:.3g} is left: "

@@ -55,7 +55,7 @@ from tests.budget.cases import PRIVATE, PUBLIC, charge, lm, mean
         (
             {"epsilon": 1},
             Privacy(0.1),
-            "A budget of epsilon alone is for calls with epsilon alone.",
+            "for calls with epsilon alone: dp_mean and dp_mvnorm; regressions need a delta too.",
         ),
     ],
 )
