@@ -123,7 +123,8 @@ class TextFiles(Opaque):
             if any(not name.strip() or re.fullmatch(NUMBER, name.strip()) for name in head):
                 raise SchemaError(
                     f"the first line of '{path}' holds a number or an empty cell; it must hold the "
-                    "names of the columns: write them above the rows."
+                    "names of the columns: write them above the rows. Where it names rows too, as R and "
+                    "pandas write it: data=pd.read_csv(path, index_col=0)."
                 )
             heads.append(head)
         for path, head in zip(found, heads, strict=True):
