@@ -21,6 +21,7 @@ from dpstats.margins.new_rows import (
     Margins,
     Predictors,
     changes,
+    offset_alone,
     table_of,
     variables_of,
 )
@@ -125,7 +126,8 @@ class MarginalModel(Model):
         rows that you give, unless ``by=False``; `predictions` has the other parameters, and those
         of averages over private rows: ``fit.slopes(data=private, mu=0.5)``. The range of a logit's
         slopes follows from the coefficients, so that their average has next to no noise; where it
-        does not follow, a part of the total finds it.
+        does not follow, a part of the total finds it. A column of the offset alone has no
+        coefficient, and no line.
 
         Examples
         --------
@@ -179,6 +181,9 @@ class MarginalModel(Model):
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]
         frame = table_of(named, self.coefficients, rows, by, level, tested=True)
         title = what.capitalize() if by is False else f"Average {what}"
+        offsets = offset_alone(self.design) if variables is None else []
+        if offsets:
+            title += f", without {', '.join(offsets)} of the offset"
         return Margins(frame, title, law_letter(self.coefficients.freedom))
 
     @without_frames

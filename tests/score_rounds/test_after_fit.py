@@ -237,6 +237,17 @@ def test_what_is_asked_wrongly_is_answered(ask: Any, said: str) -> None:
         ask()
 
 
+def test_a_column_of_the_offset_alone_has_no_slope_which_is_said() -> None:
+    fit = dp_lm("y ~ x + offset(z)", TABLE, **ALL)
+    for verb in (fit.slopes, fit.comparisons):
+        assert str(verb(TABLE)).splitlines()[0].endswith(", without z of the offset:")
+        assert "without" not in str(verb(TABLE, "x"))
+        with pytest.raises(ArgumentError, match="`z` stands in the offset alone"):
+            verb(TABLE, "z")
+    both = dp_lm("y ~ x + z + offset(z)", TABLE, **ALL)
+    assert list(both.slopes(TABLE).frame.term) == ["x", "z"]
+
+
 def test_intervals_of_some_coefficients_as_in_r() -> None:
     assert list(LM.confint("x").index) == ["x"]
     assert list(LM.confint(["x", "g[T.b]"], 0.9).columns) == ["5%", "95%"]
