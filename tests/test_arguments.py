@@ -154,7 +154,6 @@ _ANSWERS = {
     "drop1": "here it is anova",
     "avg_slopes": r"here it is slopes\(public\), .* costs nothing",
     "save": r"pickle\.dump\(fit, file\)",
-    "rate_ratios": r"odds_ratios\(\)",
     "AIC": r"anova\(fit, fit.update",
     "anova": r"here it is anova\(fit\)",
     "t_test": "wald_test",

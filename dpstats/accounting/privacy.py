@@ -290,6 +290,12 @@ def check_delta(delta: float) -> None:
 def _positive(name: str, value: float) -> float:
     size = number(value)
     if size is None or not 0 < size < math.inf:
+        if isinstance(value, Privacy | PurePrivacy | ApproximatePrivacy):
+            part = "epsilon(delta)" if name == "epsilon" else name
+            raise PrivacyError(
+                f"{name} must be a number, which a {type(value).__name__} has as .{part}: write "
+                f"{name}=budget.remaining.{part}."
+            )
         raise PrivacyError(f"{name} must be a finite number > 0, not {shown(value)}.")
     return size
 

@@ -103,6 +103,11 @@ class PrivacyUnit:
             other = "another" if self.together == 1 else "others"
         return f"{who} replaced by {other} ({how})"
 
+    @property
+    def at_least(self) -> str:
+        """In words, for a budget, whose calls protect this or more: some use all rows of a person."""
+        return self.text.replace("using only the first", "calls use at least the first")
+
     def whole(self, per_row: Total) -> Total:
         """The statement for the unit when the mechanisms have spent this on a row."""
         return per_row.for_group(self.times)

@@ -31,7 +31,7 @@ from dpstats.budget.ledger import (
     now,
     plain,
 )
-from dpstats.budget.page import Entry, Statement, as_stated, in_unit, statement_page
+from dpstats.budget.page import PURE_CALLS, Entry, Statement, as_stated, in_unit, statement_page
 from dpstats.budget.workers import (
     identity,
     inherited_budget,
@@ -205,7 +205,7 @@ class Budget(Printed):
         return Statement(
             self._ledger.name,
             allowance,
-            self._terms.unit.text,
+            self._terms.unit.at_least,
             allowance.caps(state.first),
             state.spent,
             allowance.left(state.spent, state.first),
@@ -313,20 +313,21 @@ class Budget(Printed):
             needed, how = own.most, "Add "
         elif own.person is None and unit.jointly:
             raise BudgetError(
-                f"this budget protects {own.text}, which may change two persons; the call protects one "
-                f"person. Open the budget with person='{unit.person}'."
+                f"this budget protects {own.at_least}, which may change two persons; the call protects "
+                f"one person. Open the budget with person='{unit.person}'."
             )
         elif own.person is None:
             needed = 2 * own.most
             how = f"Open the budget with person='{unit.person}', or, to stay with rows, add "
         else:
+            rows = "" if own.rows == 1 else f", rows_per_person={own.rows}"
             raise BudgetError(
                 f"this budget protects persons named by `{own.person}`; the call protects "
-                f"{unit.text}. Add person='{own.person}', rows_per_person={own.rows} to the call."
+                f"{unit.text}. Add person='{own.person}'{rows} to the call."
             )
         if unit.most < needed:
             raise BudgetError(
-                f"this budget protects {own.text}; the call protects {unit.text}. {how}"
+                f"this budget protects {own.at_least}; the call protects {unit.text}. {how}"
                 f"rows_per_person={needed:g} to the call."
             )
 
@@ -352,7 +353,7 @@ class Budget(Printed):
         )
         room = max(caps.slack - state.spent.slack, 0.0)
         if not caps.mu and not allowance.delta and (cost.slack or isinstance(cost, Privacy)):
-            message += "A budget of epsilon alone is for calls with epsilon alone."
+            message += f"A budget of epsilon alone is for calls with epsilon alone: {PURE_CALLS}."
         elif cost.slack > room * (1 + 1e-12):
             message += (
                 f"Its delta adds {cost.slack:.3g} to those before, and only {room:.3g} is left: "

@@ -13,6 +13,8 @@ from dpstats.report.table import Column, Page, Part, Table
 from dpstats.report.texts import Heading, KeyValues, Paragraph
 
 _SHOWN_DELTA = 1e-5
+PURE_CALLS = "dp_mean and dp_mvnorm; regressions need a delta too"
+"""What a budget of epsilon alone is for."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _adds_up(statement: Statement) -> str:
     """How charges add up, which the first of them may have decided."""
     allowance, caps = statement.allowance, statement.caps
     if not caps.mu:
-        return "epsilons and deltas" if allowance.delta else "epsilons (pure calls alone)"
+        return "epsilons and deltas" if allowance.delta else f"epsilons ({PURE_CALLS})"
     kept = f"at most {_number(caps.slack)}" if caps.slack else "none"
     if allowance.unit == "epsilon":
         kept += f" of delta = {_number(allowance.delta)}"

@@ -56,8 +56,8 @@ def etable(
     ----------
     fits : fit, list of fits, or mapping from names to fits
         Or fits one after another, ``etable(first, second)``.
-        Of `dp_lm`, `dp_glm`, `eptr_lm`, or what ``update`` makes of them. A fit of statsmodels may
-        be among them; its column is marked as not private.
+        Of `dp_lm`, `dp_glm`, `dp_feols`, `eptr_lm`, or what ``update`` makes of them. A fit of
+        statsmodels may be among them; its column is marked as not private.
     names : sequence of str, optional
         Headings of the columns; default (1), (2), ...
     digits : int, optional
@@ -240,7 +240,7 @@ def _open_entry(name: str, fit: Any) -> Entry:
     entry = suppress_private_errors(lambda: _read(name, fit))
     if entry is None:
         raise ArgumentError(
-            "etable takes fits of dp_lm, dp_glm and eptr_lm, and results of statsmodels; not "
+            "etable takes fits of dp_lm, dp_glm, dp_feols and eptr_lm, and results of statsmodels; not "
             f"{shown(fit)}. "
             + (
                 "Other results have tidy(), a table that is put beside others by pandas."

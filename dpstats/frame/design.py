@@ -27,13 +27,15 @@ class ColumnSpec:
 
     ``kind`` is "number", "bool" or "category"; ``levels`` are those of a bool, a category, or of
     the numbers that C() takes as levels; ``ordered`` is True of a category whose type says so, and
-    ``mark`` of a number that is zero or one, by all public rows or by its limits.
+    ``mark`` of a number that is zero or one, by all public rows or by its limits, and ``declared`` of
+    levels that were declared, whatever public rows have.
     """
 
     kind: str
     levels: Levels | None = None
     ordered: bool = False
     mark: bool = field(default=False, compare=False)
+    declared: bool = field(default=False, compare=False)
 
     @property
     def code_levels(self) -> Levels | None:

@@ -58,8 +58,8 @@ def declared_spec(name: str, value: Any) -> Declared:
         levels = check_levels(name, value)
         if all(_is_number(level) for level in levels):
             span = float(min(levels)), float(max(levels))
-            return Declared(ColumnSpec("number", levels), span)
-        return Declared(ColumnSpec("category", levels))
+            return Declared(ColumnSpec("number", levels, declared=True), span)
+        return Declared(ColumnSpec("category", levels, declared=True))
     raise SchemaError(
         f"'{name}' must be declared as (low, high) or float for a number, as a list of levels for "
         f"a category, or as bool{_meant(value)}."
@@ -92,6 +92,8 @@ def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) ->
             _require_same_values(name, design.columns[name], type_.values)
         if type_.kind not in accepted:
             advice = ADVICE.get(type_.kind, "") if needed == "number" else ""
+            if type_.kind == "bool" and needed == "number":
+                advice = f"turn it into 0 and 1 first, {name}.astype(int)"
             if type_.kind == "number":
                 advice = (
                     f"give the public column as numbers, or this one as text, {name}.astype(str)"
@@ -129,6 +131,15 @@ def _require_same_values(name: str, spec: ColumnSpec, values: Kind | None) -> No
         )
 
 
+_CONSTANTS = {
+    "T": "write TRUE",
+    "F": "write FALSE",
+    "pi": "write the number, 3.14159265",
+    "NA": "a formula makes no missing values: make the column in both tables beforehand",
+}
+"""Constants of R that formulas do not know beside columns, which may have such names."""
+
+
 def nearest(name: str, names: Sequence[str]) -> str | None:
     """The name that was probably meant."""
     same = [n for n in names if n.lower() == name.lower()]
@@ -145,10 +156,11 @@ def require_column(table: Table, name: str, why: str) -> None:
         )
     if name not in table.names:
         near = nearest(name, table.names)
+        constant = "" if near or name not in _CONSTANTS else f"; {_CONSTANTS[name]}"
         has = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
         raise SchemaError(
             f"the table has no column `{name}`, which {why} needs"
-            + (f"; did you mean `{near}`?" if near else ".")
+            + (f"; did you mean `{near}`?" if near else f"{constant}.")
             + f" Its columns are: {has}."
         )
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -107,6 +107,10 @@ class PrivateMargins(Released):
     LinearModel.predictions, LinearModel.slopes, LinearModel.comparisons : What makes one.
     """
 
+    _other_names: ClassVar[dict[str, str]] = Released._other_names | dict.fromkeys(
+        ("confint", "conf_int", "ci"), "tidy(): conf_low and conf_high"
+    )
+    _instead_of_rows = ""
     call: str
     title: str
     frame: pd.DataFrame

@@ -211,6 +211,11 @@ def variables_of(
                 f"`{name}` is an effect, which was not released, so that what it does as a whole is not "
                 f"known: its terms beside that are coefficients. There are {listed(known)}."
             )
+        if name in offset_alone(design):
+            raise ArgumentError(
+                f"`{name}` stands in the offset alone, and has no coefficient: {listed(known)} have. "
+                "What it does is the difference of predictions(newdata) at two of its values."
+            )
         if name in read:
             raise ArgumentError(
                 f"`{name}` has no coefficient in this fit: its effects were taken out, or it is an "
@@ -218,6 +223,13 @@ def variables_of(
             )
         raise ArgumentError(f"the formula reads no column `{name}`; it reads {listed(known)}.")
     return names
+
+
+def offset_alone(design: Design) -> list[str]:
+    """The columns of offsets that no term reads."""
+    read = {name for factor in design.factors.values() for name in factor.expr.columns}
+    names = (name for expr in design.offset_factors for name in expr.columns)
+    return [name for name in dict.fromkeys(names) if name not in read]
 
 
 def table_of(

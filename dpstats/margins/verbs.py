@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from dpstats.margins.new_rows import (
     Margins,
     Predictors,
     changes,
+    offset_alone,
     table_of,
     variables_of,
 )
@@ -32,9 +33,26 @@ from dpstats.score_rounds.result import Model
 _OPTIONS = tuple(ReleaseOptions.__annotations__)
 
 
+def _averages_of(verb: str, shown: str = "public") -> str:
+    """How averages over rows are asked for: first what costs nothing."""
+    return (
+        f"{verb}({shown}), which averages over rows that you may show and costs nothing; or "
+        f"{verb}(data=private, mu=0.5)"
+    )
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class MarginalModel(Model):
     """A fit that predicts, on the scale of the response."""
+
+    _other_names: ClassVar[dict[str, str]] = Model._other_names | {
+        "get_prediction": "predict(newdata, interval='confidence')",
+        **dict.fromkeys(("contrast", "contrasts", "pairs"), "emmeans('g').contrasts()"),
+        **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), _averages_of("slopes")),
+        "emtrends": "slopes(public, 'x1', by='g'), which averages over rows that you may show",
+        "avg_comparisons": _averages_of("comparisons"),
+        "avg_predictions": _averages_of("predictions", "public, by=True"),
+    }
 
     def _scale(self) -> ResponseScale:
         """How the mean of the response follows from the linear predictor."""
@@ -108,7 +126,8 @@ class MarginalModel(Model):
         rows that you give, unless ``by=False``; `predictions` has the other parameters, and those
         of averages over private rows: ``fit.slopes(data=private, mu=0.5)``. The range of a logit's
         slopes follows from the coefficients, so that their average has next to no noise; where it
-        does not follow, a part of the total finds it.
+        does not follow, a part of the total finds it. A column of the offset alone has no
+        coefficient, and no line.
 
         Examples
         --------
@@ -162,6 +181,9 @@ class MarginalModel(Model):
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]
         frame = table_of(named, self.coefficients, rows, by, level, tested=True)
         title = what.capitalize() if by is False else f"Average {what}"
+        offsets = offset_alone(self.design) if variables is None else []
+        if offsets:
+            title += f", without {', '.join(offsets)} of the offset"
         return Margins(frame, title, law_letter(self.coefficients.freedom))
 
     @without_frames

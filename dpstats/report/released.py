@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import pandas as pd
 
@@ -51,75 +51,19 @@ _NOT_RELEASED = (
     "roc",
     "wu_hausman",
 )
-_WALD = "wald_test('x1 = 0')"
-_RATIOS = "odds_ratios(), of a logit or log link: odds ratios, rate ratios"
 _SAVED = "pickle: pickle.dump(fit, file), and pickle.load(file) later"
-
-
-def _averages_of(verb: str, shown: str = "public") -> str:
-    """How averages over rows are asked for: first what costs nothing."""
-    return (
-        f"{verb}({shown}), which averages over rows that you may show and costs nothing; or "
-        f"{verb}(data=private, mu=0.5)"
-    )
-
-
 _OTHER_NAMES = {
-    "df_resid": "glance().df_residual",
-    "scale": "glance()",
-    "get_prediction": "predict(newdata, interval='confidence')",
-    "exposure": "offset(log(time)) in the formula",
-    "params": "coef()",
-    "bse": "se()",
-    "conf_int": "confint()",
-    "cov_params": "vcov()",
-    "coefficients": "coef()",
-    "rsquared": "glance().r_squared",
-    "r_squared": "glance().r_squared",
-    "df_residual": "glance().df_residual",
-    "pvalues": "tidy().p_value",
-    "tvalues": "tidy().statistic",
+    **dict.fromkeys(("coef", "coef_", "coefficients", "params"), "tidy().estimate"),
+    **dict.fromkeys(("se", "bse", "vcov", "cov_params"), "tidy().std_error"),
+    **dict.fromkeys(
+        ("confint", "conf_int", "ci"), "tidy(), which has estimates with their standard errors"
+    ),
     "summary2": "summary()",
     "to_markdown": "summary().to_markdown()",
     "to_latex": "summary().to_latex()",
     "to_html": "summary().to_html()",
     "to_csv": "summary().to_csv()",
-    "fvalue": "anova(fit)",
-    **dict.fromkeys(("f_test", "t_test", "wald", "test", "lincom"), _WALD),
-    **dict.fromkeys(("linear_hypothesis", "linearHypothesis", "hypothesis", "hypotheses"), _WALD),
-    **dict.fromkeys(("contrast", "contrasts", "pairs"), "emmeans('g').contrasts()"),
-    **dict.fromkeys(("drop1", "step"), "anova(fit, fit.update('. ~ . - x1'))"),
-    **dict.fromkeys(("coeftest", "get_robustcov_results"), "summary(), and vcov= of the call"),
-    **dict.fromkeys(("pvalue", "p_values"), "tidy().p_value"),
-    **dict.fromkeys(("tstat", "zvalues", "statistic"), "tidy().statistic"),
-    **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), _averages_of("slopes")),
-    "emtrends": "slopes(public, 'x1', by='g'), which averages over rows that you may show",
-    "avg_comparisons": _averages_of("comparisons"),
-    "avg_predictions": _averages_of("predictions", "public, by=True"),
-    **dict.fromkeys(("odds_ratio", "exp_coef", "rate_ratios", "rate_ratio", "irr"), _RATIOS),
     **dict.fromkeys(("save", "dump", "to_pickle"), _SAVED),
-    "anova": "anova(fit)",
-    **dict.fromkeys(
-        ("first_stage", "fitstat", "sargan", "overid"), "summary(), with the tests of instruments"
-    ),
-    "vif": "vcov(part='sampling'), whose correlations show which columns say the same",
-    "ci": "confint()",
-    "coef": "tidy().estimate",
-    "se": "tidy().std_error",
-    "confint": "tidy(): conf_low and conf_high, or else estimates and standard errors",
-    **dict.fromkeys(("coef_", "intercept_"), "coef() of regressions, tidy() of all results"),
-    "vcov": "tidy().std_error",
-    **dict.fromkeys(("plot_coef", "coefplot", "plot_coefficients"), "plot()"),
-    "terms": "coef().index",
-    "means_": "means",
-    "location_": "mean",
-    "covariance_": "cov",
-    "covariance": "cov",
-    "covariances_": "covariances",
-    "weights_": "weights",
-    "labels_": "predict(newdata)",
-    "predict_proba": "predict(newdata, type='prob')",
-    "std": "cov.to_numpy().diagonal() ** 0.5, or summary()",
 }
 
 
@@ -140,12 +84,14 @@ def bounds_frame(bounds: Sequence[Bound]) -> pd.DataFrame:
 
 
 class Released(Printed):
-    """Base of all results; subclasses provide the attributes below."""
+    """Base of all results; subclasses provide the attributes below.
 
+    ``_other_names``: what people type, and what the same is called in this kind of result.
+    """
+
+    _other_names: ClassVar[dict[str, str]] = _OTHER_NAMES
     _instead_of_rows = "Use predict(newdata) on rows that you may show; "
-    _instead_of_likelihood = (
-        " Compare nested models by anova(fit, fit.update(...)), which spends nothing."
-    )
+    _instead_of_likelihood = ""
     call: str
     method: str
     privacy: PrivacyStatement
@@ -263,4 +209,4 @@ class Released(Printed):
                 f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
                 f"own.{self._instead_of_likelihood}"
             )
-        raise no_attribute(self, name, _OTHER_NAMES)
+        raise no_attribute(self, name, self._other_names)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -160,6 +160,15 @@ def limit_names(level: float) -> tuple[str, str]:
 class Result(Released):
     """Base of the models with coefficients."""
 
+    _other_names: ClassVar[dict[str, str]] = Released._other_names | {
+        **dict.fromkeys(("coef_", "intercept_", "coefficients", "params"), "coef()"),
+        "bse": "se()",
+        "cov_params": "vcov()",
+        **dict.fromkeys(("conf_int", "ci"), "confint()"),
+        **dict.fromkeys(("pvalues", "pvalue", "p_values"), "tidy().p_value"),
+        **dict.fromkeys(("tvalues", "tstat", "zvalues", "statistic"), "tidy().statistic"),
+        "terms": "coef().index",
+    }
     coefficients: Coefficients
 
     def __getitem__(self, name: object) -> NoReturn:

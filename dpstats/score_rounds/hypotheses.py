@@ -63,6 +63,8 @@ def constraints(asked: Any, names: Sequence[str]) -> tuple[Floats, Floats, str]:
             f"the matrix of a hypothesis needs {len(names)} columns of finite numbers, one for "
             f"each of {listed(names)}."
         )
+    if not len(matrix):
+        raise ArgumentError("the hypothesis is empty: write 'x1 = x2' or 'x1 = 0'.")
     if np.linalg.matrix_rank(matrix) < len(matrix):
         raise ArgumentError("the hypotheses are not independent: one follows from the others.")
     return matrix, values, shown

@@ -461,10 +461,15 @@ def row_causes(design: Design, alone: bool, domain: str | None = None) -> str:
         causes.append(f"values where {', '.join(f'{name}()' for name in functions)} has none")
     if re.search(r"\bcut\(", formula):
         causes.append("values outside the breaks of cut()")
-    if any(one.levels is not None and one.kind != "bool" for one in design.columns.values()):
-        causes.append(f"levels that {'were not declared' if alone else 'no public row has'}")
+    coded = [
+        one for one in design.columns.values() if one.levels is not None and one.kind != "bool"
+    ]
+    if not all(alone or one.declared for one in coded):
+        causes.append("levels that no public row has")
+    if any(alone or one.declared for one in coded):
+        causes.append("levels that were not declared")
     if design.weights is not None:
-        causes.append("negative weights")
+        causes.append("weights of zero or less")
     if domain is not None:
         causes.append(f"responses other than {domain}")
     *first, last = causes

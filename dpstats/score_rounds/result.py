@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -147,6 +147,9 @@ def _seeded(moments: PublicMoments | None) -> bool:
     return moments is not None and moments.spent is not None and moments.spent.seeded
 
 
+_WALD = "wald_test('x1 = 0')"
+
+
 def least_squares_of(moments: PublicMoments | None) -> Estimate | None:
     """Least squares of the public data alone, where they say that much."""
     if moments is None:
@@ -158,6 +161,23 @@ def least_squares_of(moments: PublicMoments | None) -> Estimate | None:
 class Model(Result):
     """A fit of a formula: coefficients, the moments they came from, and what was spent."""
 
+    _other_names: ClassVar[dict[str, str]] = Result._other_names | {
+        **dict.fromkeys(("df_resid", "df_residual"), "glance().df_residual"),
+        "scale": "glance()",
+        **dict.fromkeys(("plot_coef", "coefplot", "plot_coefficients"), "plot()"),
+        "exposure": "offset(log(time)) in the formula",
+        **dict.fromkeys(("anova", "fvalue"), "anova(fit)"),
+        **dict.fromkeys(("drop1", "step"), "anova(fit, fit.update('. ~ . - x1'))"),
+        **dict.fromkeys(("f_test", "t_test", "wald", "test", "lincom"), _WALD),
+        **dict.fromkeys(
+            ("linear_hypothesis", "linearHypothesis", "hypothesis", "hypotheses"), _WALD
+        ),
+        **dict.fromkeys(("coeftest", "get_robustcov_results"), "summary(), and vcov= of the call"),
+        "vif": "vcov(part='sampling'), whose correlations show which columns say the same",
+    }
+    _instead_of_likelihood = (
+        " Compare nested models by anova(fit, fit.update(...)), which spends nothing."
+    )
     call: str
     method: str
     design: Design

@@ -47,6 +47,8 @@ def test_rho_is_half_of_mu_squared_and_shares_add_up() -> None:
         ({}, "none was given"),
         ({"mu": 1, "rho": 1}, "mu and rho were given"),
         ({"mu": 0}, "mu must be a finite number > 0"),
+        ({"mu": Privacy(1.0)}, r"write mu=budget\.remaining\.mu\."),
+        ({"epsilon": Privacy(1.0), "delta": 1e-5}, r"=budget\.remaining\.epsilon\(delta\)\."),
         ({"mu": -1}, "> 0"),
         ({"mu": math.nan}, "finite"),
         ({"mu": math.inf}, "finite"),

@@ -55,7 +55,7 @@ from tests.budget.cases import PRIVATE, PUBLIC, charge, lm, mean
         (
             {"epsilon": 1},
             Privacy(0.1),
-            "A budget of epsilon alone is for calls with epsilon alone.",
+            "for calls with epsilon alone: dp_mean and dp_mvnorm; regressions need a delta too.",
         ),
     ],
 )
@@ -280,12 +280,14 @@ def test_a_budget_knows_whom_a_column_names() -> None:
     for options in ({}, {"person": "doctor", "rows_per_person": 9}, {"rows_per_person": 9}):
         with pytest.raises(BudgetError, match="persons named by `who`"):
             lm(table, budget=persons, **options)
+    with pytest.raises(BudgetError, match=r"Add person='who' to the call\."):
+        lm(table, budget=Budget(mu=9, person="who"))
     with pytest.raises(BudgetError, match="rows_per_person=2"):
         lm(table, budget=persons, person="who", rows_per_person=1)
     lm(table, budget=persons, person="who", rows_per_person=2)
     lm(table, budget=persons, person="who")  # with any number of rows
     assert (len(rows.entries), len(persons.entries)) == (1, 2)
-    assert "using only the first 2 rows of each `who`" in " ".join(repr(persons).split())
+    assert "calls use at least the first 2 rows of each `who`" in " ".join(repr(persons).split())
 
 
 def test_units_are_named() -> None:

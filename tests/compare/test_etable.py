@@ -397,7 +397,9 @@ def _alike(params: Any, bse: Any, **more: Any) -> Any:
     ],
 )
 def test_what_only_looks_like_a_fit_is_refused(odd: Any) -> None:
-    with pytest.raises(ArgumentError, match="etable takes fits"):
+    with pytest.raises(
+        ArgumentError, match="etable takes fits of dp_lm, dp_glm, dp_feols and eptr_lm"
+    ):
         etable([fits()[0], odd])
 
 

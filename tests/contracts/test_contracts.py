@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import math
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ import dpstats
 from dpstats import Budget, BudgetExceeded
 from dpstats.accounting.composition import Composed
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
+from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PrivacyError
 from dpstats.score_rounds.result import Model
 from tests.conftest import SECRETS, Silent
 from tests.contracts.calls import (
@@ -121,6 +122,43 @@ def test_pages_render(name: str) -> None:
         assert found.nobs == found.estimate.n
     else:
         assert found.nobs in (len(CALLS[name].table), None)
+
+
+_ELSEWHERE = ("anova", "offset", "pickle")
+"""What hints begin with that is no attribute of a result."""
+
+
+def _names_only_what_it_has(found: Any) -> None:
+    has = {*dir(found), *_ELSEWHERE}
+    for name, hint in found._other_names.items():
+        if name in dir(found):  # another kind of result needs the hint
+            continue
+        with pytest.raises(AttributeError, match=re.escape(hint)):
+            getattr(found, name)
+        named = re.findall(r"(?:^|fit\.|, or |, and )(\w+)(?:$|[(.,:])", hint)
+        assert named, (name, hint)
+        assert has.issuperset(named), (name, hint)
+        for table, column in re.findall(r"(tidy|glance)\(\)(?:\.|: )(\w+)", hint):
+            assert column in getattr(found, table)(), (name, hint)
+
+
+@every_method
+def test_a_hint_names_only_what_that_result_has(name: str) -> None:
+    found = _result(name)
+    _names_only_what_it_has(found)
+    for rows in ("resid", "aic"):
+        with pytest.raises(NotReleasedError) as caught:
+            getattr(found, rows)
+        for method in re.findall(r"(\w+)\(", str(caught.value)):
+            assert hasattr(found, "update" if method == "anova" else method)
+
+
+def test_a_hint_of_averages_over_private_rows_names_only_what_they_have() -> None:
+    fit = _result("dp_lm, anchored")
+    averages = fit.predictions(data=CALLS["dp_lm, anchored"].table, mu=50, seed=1)
+    _names_only_what_it_has(averages)
+    with pytest.raises(NotReleasedError, match=r"rows themselves\. diagnostics"):
+        _ = averages.resid
 
 
 @every_method

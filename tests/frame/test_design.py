@@ -90,6 +90,12 @@ def test_numbers_as_text_are_answered_by_their_conversion(clean):
     assert "to_numeric" not in str(caught.value)
 
 
+def test_true_and_false_beside_public_zeros_and_ones_are_told_what_to_become(clean, private):
+    design = learn_design("y ~ b", clean.assign(b=clean.b.astype(int)))
+    with pytest.raises(SchemaError, match=r"declare numbers; .* 0 and 1 first, b\.astype\(int\)"):
+        open_rows(design, private)
+
+
 def test_arithmetic_on_a_category_is_refused(clean):
     for right in ("log(g)", "I(g + 1)", "center(g)", "poly(g, 2)", "I(g == 'q')", "I(x == 'a')"):
         with pytest.raises(FormulaError):
@@ -105,6 +111,11 @@ def test_public_rows_that_cannot_be_used(clean):
         learn_design("y ~ x", clean.assign(x=np.nan))
     with pytest.raises(SchemaError, match="no column `q`"):
         learn_design("y ~ q", clean)
+    for constant, instead in (("b == T", "write TRUE"), ("cos(2 * pi * x)", "write the number")):
+        with pytest.raises(SchemaError, match=f"needs; {instead}"):
+            learn_design(f"y ~ I({constant})", clean.drop(columns="t"))
+    with pytest.raises(SchemaError, match="make the column in both tables"):
+        learn_design("y ~ ifelse(b, 1, NA)", clean)
     with pytest.raises(FormulaError, match="no column on its right"):
         learn_design("y ~ 0", clean)
 

@@ -271,6 +271,17 @@ def test_what_is_asked_wrongly_is_answered(ask: Any, said: str) -> None:
         ask()
 
 
+def test_a_column_of_the_offset_alone_has_no_slope_which_is_said() -> None:
+    fit = dp_lm("y ~ x + offset(z)", TABLE, **ALL)
+    for verb in (fit.slopes, fit.comparisons):
+        assert str(verb(TABLE)).splitlines()[0].endswith(", without z of the offset:")
+        assert "without" not in str(verb(TABLE, "x"))
+        with pytest.raises(ArgumentError, match="`z` stands in the offset alone"):
+            verb(TABLE, "z")
+    both = dp_lm("y ~ x + z + offset(z)", TABLE, **ALL)
+    assert list(both.slopes(TABLE).frame.term) == ["x", "z"]
+
+
 def test_intervals_of_some_coefficients_as_in_r() -> None:
     assert list(LM.confint("x").index) == ["x"]
     assert list(LM.confint(["x", "g[T.b]"], 0.9).columns) == ["5%", "95%"]
@@ -318,6 +329,12 @@ def test_every_coefficient_can_be_named_in_a_hypothesis(term: str) -> None:
     fit = dp_lm(formula, rows, **{**ALL, "public": rows})
     z = fit.coef()[term] / fit.se()[term]
     assert fit.wald_test(f"{term} = 0").chi2 == pytest.approx(z**2)
+
+
+@pytest.mark.parametrize("nothing", ["", " ", [""], np.zeros((0, 3))], ids=repr)
+def test_a_hypothesis_that_says_nothing_is_no_hypothesis(nothing: Any) -> None:
+    with pytest.raises(ArgumentError, match="hypothesis is empty"):
+        dp_lm("y ~ x + z", TABLE, **ALL).wald_test(nothing)
 
 
 def test_a_word_that_is_no_coefficient_is_none_of_them() -> None:

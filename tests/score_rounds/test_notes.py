@@ -85,11 +85,26 @@ def test_only_causes_that_can_apply_are_given_for_rows_that_are_not_used(formula
     assert note.endswith(f"are not used: {_CAUSES[formula]}")
 
 
-def test_negative_weights_and_impossible_responses_are_causes_where_there_are_such() -> None:
+@pytest.mark.parametrize("formula", ["y ~ x + g", "y ~ x + C(k)"])
+def test_levels_beside_public_rows_are_those_of_public_rows_or_those_that_were_declared(
+    formula: str,
+) -> None:
+    rows = _rows(4_000, 7).assign(g=["a", "b", "c", "d"] * 1000, k=[1, 2, 3, 4] * 1000)
+    name, declared = ("g", ["a", "b"]) if "g" in formula else ("k", [1, 2])
+    for public, limits, said in (
+        (rows[rows.k < 3].head(400), None, "levels that no public row has."),
+        (rows.head(400), {name: declared}, "levels that were not declared."),
+    ):
+        found = dpstats.dp_lm(formula, rows, public, mu=3, limits=limits, seed=1)
+        (note,) = (n for n in found.notes if "are not used" in n)
+        assert note.endswith(said)
+
+
+def test_weights_of_nothing_and_impossible_responses_are_causes_where_there_are_such() -> None:
     rows = _rows(4_000, 7).assign(w=1.0)
-    rows.loc[::2, "w"] = -1.0
+    rows.loc[::2, "w"] = 0.0
     weighted = dpstats.dp_lm("y ~ x", rows, weights="w", limits={"(weights)": (0, 2)}, mu=3, seed=1)
-    assert "missing values or negative weights." in " ".join(weighted.notes)
+    assert "missing values or weights of zero or less." in " ".join(weighted.notes)
     rows["k"] = np.where(rows.index % 2, 2.0, rows.b)
     binary = dpstats.dp_glm("k ~ x", rows, mu=3, seed=1)
     assert "missing values or responses other than numbers between 0 and 1" in " ".join(

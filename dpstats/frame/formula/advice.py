@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+_RESERVED = {*keyword.kwlist} - {"and", "or", "not", "in", "is", "if", "else"}
 _MOST_POWERS = 3
 """Number of powers on which notes are printed."""
 _OF_ALL_ROWS = "it looks at all rows; center() and scale() use what public rows or limits say"
@@ -77,6 +79,16 @@ def no_function(name: str, arguments: Sequence[str], known: Sequence[str]) -> st
     if near:
         return f"there is no {name}(); did you mean {near[0]}()? {ROW_BY_ROW}."
     return f"there is no {name}(). {ALLOWED}"
+
+
+def word_of_python(text: str) -> str | None:
+    """What to do where text that Python cannot read names a column by one of its words, as `class`."""
+    for word in re.findall(r"(?<![\w.])[a-z]+(?![\w.(])", text):
+        if word in _RESERVED:
+            return (
+                f"`{word}` is a word of Python, no name in a call: rename the column in both tables"
+            )
+    return None
 
 
 def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:

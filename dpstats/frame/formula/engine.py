@@ -40,6 +40,7 @@ from formulaic.utils.constraints import LinearConstraints
 
 from dpstats.arguments import listed
 from dpstats.errors import FormulaError, PublicDataError
+from dpstats.frame.formula.advice import word_of_python
 from dpstats.frame.formula.grammar import Factor, hide_brackets
 from dpstats.frame.formula.natural import apply_natural, combinations_of, learn_natural
 from dpstats.frame.table import Array
@@ -196,6 +197,8 @@ def _unparsed(formula: str, error: Exception) -> FormulaError:
         )
     elif reason.startswith("Missing operator"):
         reason = _joined(formula, reason)
+    elif "invalid syntax" in reason:
+        reason = f"{word_of_python(formula) or reason}."
     if re.search("%%|%/%", formula):
         reason = "%% and %/% belong inside I(), as in I(x %% 2)."
     return FormulaError(f"'{formula}' cannot be parsed: {reason}")

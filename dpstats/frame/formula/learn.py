@@ -239,7 +239,7 @@ def _public_spec(table: Table, name: str, limit: Any, formula: str) -> ColumnSpe
         if kind == "object" and levels and set(levels) <= {False, True}:
             return ColumnSpec("bool", (False, True))
         if levels:
-            return ColumnSpec("category", levels, type_.ordered)
+            return ColumnSpec("category", levels, type_.ordered, declared=isinstance(limit, list))
         kind = "missing"
     raise SchemaError(f"the public column {held_by(table, name, kind, formula)}")
 
@@ -297,7 +297,7 @@ def _with_used_levels(
         numbers = np.array(limit) if isinstance(limit, list) else np.unique(values)
         integer = "int" in table.type_of(name).label.lower()
         plain = tuple(int(v) if integer else float(v) for v in numbers)
-        return ColumnSpec("number", check_levels(name, plain))
+        return ColumnSpec("number", check_levels(name, plain), declared=isinstance(limit, list))
     if spec.kind == "bool" or isinstance(limit, list) or table.declared_levels(name) is not None:
         return spec
     assert spec.levels is not None

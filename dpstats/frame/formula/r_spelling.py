@@ -33,6 +33,10 @@ _KINDS = {
     "as.logical": "as_logical",
 }
 _LONGEST = 1000
+_PACKAGE = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`)|(?<![\w.])[A-Za-z][\w.]*::(?=[A-Za-z][\w.]*\()"""
+)
+"""What is quoted, and the package of a function: splines::ns() is ns()."""
 _EARLY = re.compile(r"%%|%/%|%in%")
 _TOKEN = re.compile(
     r"""(?P<kept>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`|!=)"""
@@ -56,6 +60,7 @@ def in_python(formula: str) -> str:
     >>> in_python("y ~ I(x^2) + as.factor(g) + I(!(x > 2) | z %in% c(1L, 2L))")
     'y ~ I(x**2) + factor(g) + I( not (x > 2)  or  z  in  c(1, 2))'
     """
+    formula = _PACKAGE.sub(lambda found: found[1] or "", formula)
     for text, kind, start in reversed(engine.tokens(formula)):
         if kind == "operator" and formula.startswith("%in%", start):
             formula = formula[:start] + ":" + formula[start + 4 :]

@@ -51,7 +51,9 @@ def columns_of(design: Design, change: str) -> tuple[str, list[int]]:
     position = {_what(column): j for j, column in enumerate(design.program)}
     for column in program:
         if _what(column) not in position:
-            raise _another_call(design, change, f"the column '{column.name}'")
+            raise _another_call(
+                design, change, f"the column '{column.name}'", _coded_anew(design, column)
+            )
     if not program:
         raise FormulaError(f"'{change}' leaves no column.")
     text = formula_text(_code(design.written_response), parsed.terms, parsed.offsets)
@@ -64,7 +66,7 @@ def _require_known(design: Design, change: str) -> None:
     for text, kind, start in engine.tokens(right):
         if kind == "operator" and "-" in text:  # what is left out is named as what is added
             right = right[:start] + right[start:].replace("-", "+", text.count("-"))
-    named = parse("~ " + expand_dot(right, "1")).terms
+    named = parse("~ " + expand_dot(right, _right_side(design))).terms
     for text in (factor.text for term in named for factor in term if factor.kind != "literal"):
         if text not in design.factors:
             near = get_close_matches(text, design.factors, 1)
@@ -154,12 +156,17 @@ def with_response(design: Design, formula: str, schema: Mapping[str, Any] | None
 def _parse(design: Design, change: str) -> Parsed:
     """Parse a formula in which ``.`` stands for that side as it is."""
     left, right = split_sides(change)
-    terms = [term_code(term) for term in design.rhs if term] or ["1"]
-    full = expand_dot(right, f"({' + '.join([*terms, *_offset_calls(design)])})")
+    full = expand_dot(right, _right_side(design))
     if full != right and () not in design.rhs:
         full = f"0 + {full}"
     left = expand_dot(left, _code(design.written_response) or "")
     return parse(f"{left} ~ {full}")
+
+
+def _right_side(design: Design) -> str:
+    """What ``.`` stands for on the right."""
+    terms = [term_code(term) for term in design.rhs if term] or ["1"]
+    return f"({' + '.join([*terms, *_offset_calls(design)])})"
 
 
 def _same_right(design: Design, parsed: Parsed) -> bool:
@@ -186,9 +193,21 @@ def _code(factor: Factor | None) -> str | None:
     return None if factor is None else factor.code
 
 
-def _another_call(design: Design, change: str, what: str) -> FormulaError:
+def _coded_anew(design: Design, column: Column) -> str:
+    """A sentence on a category that has a column for each level once a term is left out, as in R."""
+    factors = {text for text, _ in column.parts}
+    if not any(factors == {text for text, _ in own.parts} for own in design.program):
+        return ""
+    name = ":".join(text for text, _ in column.parts)
+    return (
+        f" Without what is left out `{name}` has a column for each of its levels, as in R: leave "
+        f"`{name}` out too, or keep what was left out."
+    )
+
+
+def _another_call(design: Design, change: str, what: str, why: str = "") -> FormulaError:
     return FormulaError(
         f"'{change}' needs {what}, which this fit does not hold (its columns: "
-        f"{', '.join(design.terms)}). Fit it again with the new formula, at its own privacy "
+        f"{', '.join(design.terms)}).{why} Fit it again with the new formula, at its own privacy "
         "cost."
     )

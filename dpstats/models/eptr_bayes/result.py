@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError, SchemaError
 from dpstats.frame import Design, features_design, predicted_rows
@@ -21,17 +21,9 @@ from dpstats.report.groups import Groups
 from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
-from dpstats.report.table import Page, no_attribute
+from dpstats.report.table import Page
 from dpstats.report.texts import Heading
 
-_OTHER_NAMES = {
-    **dict.fromkeys(
-        ("score", "accuracy", "error_rate"),
-        "balanced_error(rows), or confusion(rows), whose diagonal counts what is right",
-    ),
-    **dict.fromkeys(("estimate", "theta_"), "means, and priors"),
-    **dict.fromkeys(("class_prior_", "prior_"), "priors"),
-}
 BAYES_METHODS = {
     "sums": "noisy sums, products and counts by class",
     "ptr": "class means behind a private test of the smallest class",
@@ -78,6 +70,18 @@ class BayesModel(TestedResult):
     [False, True]
     """
 
+    _other_names: ClassVar[dict[str, str]] = TestedResult._other_names | {
+        **dict.fromkeys(
+            ("score", "accuracy", "error_rate"),
+            "balanced_error(rows), or confusion(rows), whose diagonal counts what is right",
+        ),
+        **dict.fromkeys(("estimate", "theta_"), "means, and priors"),
+        **dict.fromkeys(("class_prior_", "prior_", "weights_"), "priors"),
+        "means_": "means",
+        **dict.fromkeys(("covariances_", "covariance_"), "covariances"),
+        "labels_": "predict(newdata)",
+        "predict_proba": "predict(newdata, type='prob')",
+    }
     call: str
     method: str
     covariance: str
@@ -99,11 +103,6 @@ class BayesModel(TestedResult):
     notes: tuple[str, ...]
     answers: Answers | None
     released: bool
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in _OTHER_NAMES:
-            raise no_attribute(self, name, _OTHER_NAMES)
-        super().__getattr__(name)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -181,6 +180,7 @@ class BayesModel(TestedResult):
         )
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:
         """Classes, or their probabilities, of rows that you may show; free of privacy cost.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpstats.arguments import numbers, one_of, shown
+from dpstats.arguments import numbers, one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, predicted_rows
@@ -271,6 +271,9 @@ class KernelModel(TestedResult):
     ['fit', 'lwr', 'upr']
     """
 
+    _other_names: ClassVar[dict[str, str]] = TestedResult._other_names | dict.fromkeys(
+        ("confint", "conf_int", "ci"), "tidy(): conf_low and conf_high"
+    )
     call: str
     method: str
     formula: str
@@ -332,6 +335,7 @@ class KernelModel(TestedResult):
         return replace(found, value=np.where(near, found.value, np.nan))
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(
         self, newdata: Any = None, interval: str | None = None, level: float = 0.95
     ) -> pd.Series | pd.DataFrame:

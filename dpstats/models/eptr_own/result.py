@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,11 @@ class EptrResult(TestedResult):
     True
     """
 
+    _other_names: ClassVar[dict[str, str]] = TestedResult._other_names | {
+        **dict.fromkeys(("coef", "coef_", "coefficients", "params"), "value"),
+        **dict.fromkeys(("bse", "vcov", "cov_params", "confint", "conf_int", "ci"), "se()"),
+    }
+    _instead_of_rows = ""
     call: str
     method: str
     released: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -69,6 +69,14 @@ class PanelModel(MarginalModel):
     True
     """
 
+    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | {
+        **dict.fromkeys(("rsquared", "r_squared"), "glance().within_r_squared"),
+        **dict.fromkeys(
+            ("first_stage", "fitstat", "sargan", "overid"),
+            "summary(), with the tests of instruments",
+        ),
+        "get_prediction": "predict(newdata)",
+    }
     text: str
     fixed_effects: tuple[tuple[str, str], ...]
     endogenous: tuple[str, ...]
@@ -77,6 +85,32 @@ class PanelModel(MarginalModel):
     parameters: float
     full_design: Design
     second: SecondStage | None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("fixef", "ranef"):
+            raise NotReleasedError(self._why_no_effects())
+        super().__getattr__(name)
+
+    def _why_no_effects(self) -> str:
+        """Where the effects are that were asked for."""
+        person, text = self.privacy.protected.person, self.text
+        if not self.fixed_effects:
+            return f"'{text}' has no effects: those of groups stand behind '|'."
+        dummies = [column for column in self._absorbed() if column != person]
+        why = []
+        if len(dummies) < len(self.fixed_effects):
+            why.append(
+                f"effects of persons, by `{person}`, are not released: they would be the rows "
+                "themselves."
+            )
+        if dummies:
+            written = " + ".join(f"C({column})" for column in dummies)
+            named = ", ".join(f"`{column}`" for column in dummies)
+            why.append(
+                f"effects of {named} are coefficients of dummies, which dp_feols does not show: coef() "
+                f"has them where they are terms of the formula, '... + {written}', and no effects."
+            )
+        return " ".join(why)
 
     def _freedom(self) -> float:
         rows = max(self.estimate.n - self.parameters, 1.0)
@@ -232,6 +266,11 @@ class PanelModel(MarginalModel):
             raise ArgumentError(
                 "a fit with instruments contains no smaller fit: call dp_feols again, at its own "
                 "cost."
+            )
+        if isinstance(formula, str) and "|" in formula:
+            raise ArgumentError(
+                "update() takes the first part of a formula alone, and keeps effects as they are: "
+                f"update({formula.partition('|')[0].strip()!r})."
             )
         _, left = columns_of(self.full_design, formula)
         names = {level_name(self.full_design.terms[j]) for j in left}

@@ -58,7 +58,7 @@ from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.first_look import least_budget
-from dpstats.score_rounds.notes import outside_note, unseen_line
+from dpstats.score_rounds.notes import outside_note, row_causes, unseen_line
 from dpstats.score_rounds.whitening import share_of_moments
 
 _MOST_ROUNDS = 5
@@ -312,7 +312,7 @@ def mean_alone(
     radius = max(cut.radius, LEAST_RADIUS * math.sqrt(d))
     released = last_mean(session, cell, radius, TOLD_CUTS)
     root = cell.root * found.units
-    unused = unused_notes(released.count, released.count_sd, n, d, False)
+    unused = unused_notes(released.count, released.count_sd, n, d, row_causes(found.design, True))
     if hardly_any(released.count, released.count_sd, d):
         return fit_of_noise(d, False, unused)
     own, told = Spread.of(seen, cut, released, lengths, n), released.cut
@@ -337,7 +337,12 @@ def mean_alone(
             own.allowance(released),
             *unseen_line(own.counts_sd),
         ),
-        notes=own.notes + unused + outside_note(found.design, told.outside, told.sd),
+        notes=(
+            *(() if known is None else known.trusted),
+            *own.notes,
+            *unused,
+            *outside_note(found.design, told.outside, told.sd),
+        ),
     )
 
 

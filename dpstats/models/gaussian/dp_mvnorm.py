@@ -110,7 +110,8 @@ def dp_mean(
         from public rows, at least two more than columns. Default: "public" from 2d + 2 public rows
         on; with three or more their standard deviations; else "identity", with a warning, and without
         standard errors where rows turn out to vary by more. Without public rows it is released before
-        the mean, unless it is stated. A wrong covariance costs accuracy, never privacy.
+        the mean, unless it is stated. What is stated is taken as true: standard errors, intervals
+        and bounds are those of rows that vary so, and hold for no others. Privacy holds in any case.
     gamma : float
         Total variation distance that the public population may have from the private one.
     method : {"refined", "paper"}, optional

@@ -49,7 +49,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients
-from dpstats.score_rounds.notes import UNUSED, out_of_sight, outside_note, unseen_line
+from dpstats.score_rounds.notes import UNUSED, out_of_sight, outside_note, row_causes, unseen_line
 
 _VACUOUS = 1.0
 _LEAST_RHO = 1e-14
@@ -404,7 +404,8 @@ def _fit(
 ) -> GaussianFit:
     """The result in the user's units, with its diagnostics and notes."""
     units, n = points.units, moments.cell.n
-    unused = unused_notes(moments.count, moments.count_sd, session.n, len(units), points.m > 0)
+    causes = row_causes(points.design, alone=not points.m)
+    unused = unused_notes(moments.count, moments.count_sd, session.n, len(units), causes)
     if not points.m and hardly_any(moments.count, moments.count_sd, len(units)):
         return fit_of_noise(len(units), True, notes + unused)
     matrix = moments.covariance * np.outer(units, units)
@@ -469,9 +470,8 @@ def _fit(
     )
 
 
-def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) -> tuple[str, ...]:
+def unused_notes(count: float, count_sd: float, n: int, d: int, causes: str) -> tuple[str, ...]:
     """Where hardly any of n rows, or not all, could be used, by their released count, and why."""
-    unknown = "levels that " + ("no public row has" if public else "are not declared")
     if hardly_any(n - count_sd, count_sd, d):
         return (
             f"n = {n} rows are too few for this budget: noise hides whether any can be used, and what "
@@ -479,11 +479,10 @@ def unused_notes(count: float, count_sd: float, n: int, d: int, public: bool) ->
         )
     if hardly_any(count, count_sd, d):
         return (
-            f"Hardly any private row could be used: they have missing values, or {unknown}. What "
-            "is shown, if anything, is noise.",
+            f"Hardly any private row could be used: they have {causes}. What is shown, if anything, is "
+            "noise.",
         )
     empty = 1 - count / n
     if empty <= max(_LEAST_UNUSED, 3 * count_sd / n):
         return ()
-    anywhere = " in one column or another" if d > 1 else ""
-    return (f"About {in_prose(100 * empty)}% {UNUSED} missing values{anywhere}, or {unknown}.",)
+    return (f"About {in_prose(100 * empty)}% {UNUSED} {causes}.",)

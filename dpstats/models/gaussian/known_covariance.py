@@ -58,6 +58,16 @@ class FixedCovariance:
         """The whitening of rows that are measured in `units`."""
         return equilibrated_whitening(self.matrix / np.outer(self.units, self.units))
 
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """A note where errors are those of a covariance that was stated."""
+        if not self.stated or self.assumed:
+            return ()
+        return (
+            "Standard errors, intervals and bounds take the covariance of the call as true: those of "
+            "private rows that vary more are larger.",
+        )
+
     def start(self, n: int) -> Cell:
         """The public mean and this whitening, from which every method starts."""
         return cell_at(np.zeros(len(self.matrix)), self.whitening, float(n))

@@ -43,6 +43,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import (
     CUT_ALLOWANCE,
     out_of_sight,
+    row_causes,
     unseen_line,
 )
 
@@ -251,7 +252,7 @@ def _result(
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
-    notes: tuple[str, ...] = ()
+    notes = known.trusted
     lost = far and not isinstance(own, Spread)
     if lost:
         notes = (ELSEWHERE.format(", and no standard errors are given"),)
@@ -283,7 +284,8 @@ def _result(
                 f"deviations {in_prose(spread.min(), 3)} to {in_prose(spread.max(), 3)}): state "
                 "covariance=.",
             )
-    notes += unused_notes(released.count, released.count_sd, session.n, len(units), points.m > 0)
+    causes = row_causes(points.design, alone=False)
+    notes += unused_notes(released.count, released.count_sd, session.n, len(units), causes)
     bounds: tuple[Bound, ...] = ()
     if known.stated and not wider:
         bounds = mean_bounds(replace(call.facts, sd=released.sd))

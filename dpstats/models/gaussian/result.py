@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -30,16 +30,8 @@ from dpstats.report.model import printed, unwarned
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
 from dpstats.report.result import Coefficients, Result
-from dpstats.report.table import Page, Part, no_attribute
+from dpstats.report.table import Page, Part
 from dpstats.report.texts import Heading
-
-_OTHER_NAMES = {
-    "estimate": "mean",
-    "estimate_": "mean",
-    "mu": "mean, and privacy.mu for the budget",
-    **dict.fromkeys(("sd", "stddev"), "cov.to_numpy().diagonal() ** 0.5"),
-    "predict": "to_moments('y ~ x') and dp_lm, for a regression; sample(n) draws rows",
-}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -78,8 +70,15 @@ class GaussianModel(Result):
     ['age', 'educ']
     """
 
+    _other_names: ClassVar[dict[str, str]] = Result._other_names | {
+        **dict.fromkeys(("estimate", "estimate_", "location_", "means_", "means"), "mean"),
+        "mu": "mean, and privacy.mu for the budget",
+        **dict.fromkeys(("sd", "stddev"), "cov.to_numpy().diagonal() ** 0.5"),
+        "std": "cov.to_numpy().diagonal() ** 0.5, or summary()",
+        **dict.fromkeys(("covariance_", "covariances_", "covariance", "covariances"), "cov"),
+        "predict": "to_moments('y ~ x') and dp_lm, for a regression; sample(n) draws rows",
+    }
     _instead_of_rows = "sample(n) draws synthetic ones; "
-    _instead_of_likelihood = ""
     call: str
     method: str
     formula: str
@@ -98,11 +97,6 @@ class GaussianModel(Result):
     notes: tuple[str, ...]
     public_points: Floats | None
     warned: tuple[str, ...] = ()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in _OTHER_NAMES:
-            raise no_attribute(self, name, _OTHER_NAMES)
-        super().__getattr__(name)
 
     @property
     def terms(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -74,6 +74,10 @@ class GlmModel(MarginalModel):
     True
     """
 
+    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | dict.fromkeys(
+        ("odds_ratio", "exp_coef", "rate_ratios", "rate_ratio", "irr"),
+        "odds_ratios(), of a logit or log link: odds ratios, rate ratios",
+    )
     family: Family
     dispersion_source: str
     pearson: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -57,6 +57,9 @@ class LinearModel(MarginalModel):
     ['Intercept', 'religious']
     """
 
+    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | dict.fromkeys(
+        ("rsquared", "r_squared"), "glance().r_squared"
+    )
     sigma_source: str
 
     def _page(self, with_bounds: bool) -> LinearPage:

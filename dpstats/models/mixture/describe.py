@@ -25,6 +25,7 @@ from dpstats.models.mixture.result import MixtureNumbers
 from dpstats.models.mixture.ties import NARROW, step_of
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.notes import row_causes
 
 _MUCH_OVERLAP = 0.05
 _HARDLY = 1.01
@@ -64,7 +65,8 @@ def describe(
         )
     filled = min(sum(c.rows for c in fit.components) / n, 1.0)
     filled_sd = float(np.linalg.norm([c.rows_sd for c in fit.components])) / n
-    notes += unused_notes(n * filled, n * filled_sd, n, len(points.units), True)
+    causes = row_causes(points.design, alone=False)
+    notes += unused_notes(n * filled, n * filled_sd, n, len(points.units), causes)
     notes += tie_notes(points.x, points.terms, numbers.covariances)
     facts = MixtureFacts(
         n=n,

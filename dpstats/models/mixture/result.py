@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, predicted_rows
@@ -90,7 +90,13 @@ class MixtureModel(Released):
     (1,)
     """
 
-    _instead_of_likelihood = ""
+    _other_names: ClassVar[dict[str, str]] = Released._other_names | {
+        "means_": "means",
+        "weights_": "weights",
+        **dict.fromkeys(("covariances_", "covariance_", "covariance"), "covariances"),
+        "labels_": "predict(newdata)",
+        "predict_proba": "predict(newdata, type='prob')",
+    }
     call: str
     method: str
     regime: str
@@ -220,6 +226,7 @@ class MixtureModel(Released):
         return WholeFrame(first | self._glance_items())
 
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
+    @spelled
     def predict(self, newdata: Any = None, type: str = "class") -> pd.Series | pd.DataFrame:
         """Components, or their posterior probabilities, of rows that you may show; free of cost.
 

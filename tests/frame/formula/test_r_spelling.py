@@ -156,7 +156,14 @@ def test_what_is_missing_decides_nothing_that_the_rest_decides() -> None:
     np.testing.assert_array_equal(either, [1, nan, nan, 1, nan, 1, 0, 1])
 
 
+def test_a_function_may_be_named_with_its_package() -> None:
+    assert in_python("y ~ splines::ns(x, 3) + log(base::abs(x))") == "y ~ ns(x, 3) + log(abs(x))"
+    with pytest.raises(FormulaError, match="write ns"):
+        learn_design("y ~ mgcv::s(x)", _TABLE)
+
+
 def test_what_is_quoted_is_left_as_it_is() -> None:
+    assert in_python("y ~ `a::f(x)` + I(g == 'a::f(x)')") == "y ~ `a::f(x)` + I(g == 'a::f(x)')"
     for text in ("y ~ I(g == 'a^b & !c')", "y ~ `my ^ col` + `TRUE`", "y ~ x * z + (x + z)^2"):
         assert in_python(text) == text
     assert in_python("y ~ a %in% b") == "y ~ a : b"
@@ -177,6 +184,9 @@ def test_what_is_quoted_is_left_as_it_is() -> None:
         ("y ~ ns(x, Boundary.knots=3)", "two increasing numbers"),
         ("y ~ round(x, z)", "where a constant is needed"),
         ("y ~ round(x, 99)", "whole number up to"),
+        ("y ~ log(class + 5)", "`class` is a word of Python"),
+        ("y ~ log(`class` + 5)", "`class` is a word of Python"),
+        ("y ~ log(x +)", "invalid syntax"),
         ("y ~ relevel(factor(k), ref='9')", "'9' is not one of 1, 2, 3"),
         ("y ~ cut(x, 3)", "a number of intervals would depend on private rows"),
         ("y ~ relevel(g)", "needs ref="),

@@ -122,3 +122,16 @@ def test_leaving_out_what_is_not_there_is_an_error_that_knows_the_name(clean):
             learn_design("y ~ log(x) + z", clean.assign(x=1.0 + clean.x.abs())), "~ . - log(xx)"
         )
     assert columns_of(design, "~ . - x - g")[0] == "y ~ z"
+
+
+def test_a_dot_may_be_multiplied_and_what_is_coded_anew_is_said(clean):
+    design = learn_design("y ~ x * g + z", clean)
+    with pytest.raises(FormulaError, match=r"'~ \. \* x' needs the column 'z:x'"):
+        columns_of(design, "~ . * x")
+    assert columns_of(learn_design("y ~ x * z", clean), "~ . * x")[1] == [0, 1, 2, 3]
+    for change, name in (("~ . - x", "x:g"), ("~ . - 1", "g")):
+        with pytest.raises(FormulaError, match=f"leave `{name}` out too, or keep"):
+            columns_of(design, change)
+    with pytest.raises(FormulaError) as caught:
+        columns_of(design, "~ . + x:z")
+    assert "out too" not in str(caught.value)

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dpstats import eptr_bayes, public_moments
-from dpstats.errors import DPStatsError, NotReleasedError, SchemaError
+from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, SchemaError
 from tests.grids import thinned
 from tests.models.eptr_linear.test_eptr_lm import values_read
 
@@ -425,6 +425,8 @@ def test_a_confusion_counts_rows_with_known_classes() -> None:
         found.predict(TEST.drop(columns="x1"))
     with pytest.raises(DPStatsError, match="type must be"):
         found.predict(TEST, type="raw")
+    with pytest.raises(ArgumentError, match="no argument interval; it has newdata, type"):
+        found.predict(TEST, interval="confidence")
     with pytest.raises(NotReleasedError, match="needs newdata"):
         found.predict()
 

@@ -475,7 +475,16 @@ def test_what_has_no_coefficient_has_no_slope_and_predictions_lack_the_effects()
     )
     with pytest.raises(NotReleasedError, match="effects were not released"):
         fit.emmeans("year")
+    with pytest.raises(NotReleasedError, match=r"`year` are coefficients .* C\(year\)'") as said:
+        fit.fixef()
+    assert "rows themselves" not in str(said.value)
+    with pytest.raises(NotReleasedError, match=r"by `who`, .* rows themselves\. effects of `year`"):
+        study.fixef()
     plain = dp_feols("y ~ x | 0 | d ~ z", _PRIVATE, _PUBLIC, **_EXACT)
+    with pytest.raises(ArgumentError, match=r"first part .* update\('y ~ x'\)"):
+        study.update("y ~ x | who")
+    with pytest.raises(NotReleasedError, match="has no effects"):
+        plain.fixef()
     assert str(plain.predictions(_PUBLIC.head(2))).startswith("Predictions:")
 
 

@@ -526,6 +526,25 @@ def test_the_private_table_as_public_sample_is_said(fit: Any) -> None:
     assert "private table itself" not in str(fit().summary())
 
 
+@pytest.mark.parametrize("public", [PUBLIC, None], ids=["public rows", "none"])
+def test_a_covariance_that_is_taken_as_true_is_said_to_be(public: Any) -> None:
+    said = "intervals and bounds take the covariance of the call as true"
+    for given in (SD.to_numpy() / 3, None):
+        found = quietly(mean, public=public, covariance=given)
+        for page in (str(found), str(found.summary())):
+            assert (said in " ".join(page.split())) == (given is not None)
+
+
+@pytest.mark.parametrize("public", [PUBLIC, None], ids=["public rows", "none"])
+@both
+def test_only_causes_that_can_apply_are_given_for_rows_that_are_not_used(
+    fit: Any, public: Any
+) -> None:
+    rows = DATA.assign(pos=DATA.pos.where(DATA.index % 4 > 0, -1.0))
+    found = quietly(fit, rows, "~ log(pos) + x1", public=public)
+    assert "not used: missing values or values where log() has none." in " ".join(found.notes)
+
+
 # -- methods of the paper ---------------------------------------------------------------------------
 
 

@@ -500,6 +500,8 @@ def test_predictions_of_rows_that_cannot_be_encoded() -> None:
         found.predict(TEST.drop(columns="x1"))
     with pytest.raises(ArgumentError, match="type must be"):
         found.predict(TEST, type="raw")
+    with pytest.raises(ArgumentError, match="no argument interval; it has newdata, type"):
+        found.predict(TEST, interval="confidence")
     with pytest.raises(NotReleasedError, match="needs newdata"):
         found.predict()
 
