@@ -190,10 +190,6 @@ def test_a_file_without_names_shows_no_row(tmp_path: Path) -> None:
             dp_lm("y ~ x", str(path), mu=1)
         assert "alice" not in str(error.value)
         assert "0.1257" not in str(error.value)
-    named = tmp_path / "named.csv"
-    _ROWS.head(3).to_csv(named)
-    with pytest.raises(SchemaError, match=r"names rows too, .*=pd\.read_csv\(path, index_col=0\)"):
-        dp_lm("y ~ x", str(named), mu=1)
 
 
 def test_a_file_with_row_names_is_told_how_it_is_read(tmp_path: Path) -> None:

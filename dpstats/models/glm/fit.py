@@ -264,7 +264,7 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
     apart: tuple[str, ...] = ()
     if rounds.persons is None:
         rates = n * root.T @ curvature.used @ root
-        apart = one_outcome_note(family, task.design, rates, rounds.unseen)
+        apart = one_outcome_note(family, task.design, rates, rounds.unseen, n)
     if family.binary and start.rows is not None:
         known = family.mean(start.rows.x @ coef + start.rows.offset)
         apart = SEPARATED if separated(known, n, mu, len(coef)) else apart

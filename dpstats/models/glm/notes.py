@@ -41,8 +41,8 @@ SEPARATED = (
 )
 
 
-_OF_NOISE = 2.0
-"""Noise standard deviations of a count, up to which it may be all noise."""
+_OF_NOISE, _RARELY = 2.0, 0.05
+"""Noise standard deviations of a count, up to which it may be all noise; and a share that is small."""
 _ONE_OUTCOME = (
     "Standard errors are not given: noise hides whether any row has the rarer outcome. Check how the "
     "response is coded (as 1 and 2, or 0 and 100?); where the outcome is rare, more rows or a larger "
@@ -51,7 +51,7 @@ _ONE_OUTCOME = (
 
 
 def one_outcome_note(
-    family: Family, design: Design, rates: Floats, noise_sd: float
+    family: Family, design: Design, rates: Floats, noise_sd: float, n: int
 ) -> tuple[str, ...]:
     """Where noise hides whether any row has the rarer outcome.
 
@@ -61,7 +61,7 @@ def one_outcome_note(
     if not family.binary or design.constant is None or design.weights is not None:
         return ()
     rarer = rates[design.constant, design.constant]
-    return _ONE_OUTCOME if rarer < _OF_NOISE * noise_sd else ()
+    return _ONE_OUTCOME if rarer < min(_OF_NOISE * noise_sd, _RARELY * n) else ()
 
 
 def separated(probability: Floats, n: int, mu: float, d: int) -> bool:
