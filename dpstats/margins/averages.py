@@ -210,7 +210,7 @@ def _call(unit: PrivacyUnit, what: str, options: ReleaseOptions) -> Call[Any]:
 
 def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple[str, ...]]:
     """The lines whose values differ between rows, and a note on the others."""
-    covariance = fit.coefficients.without_left_out(fit.coefficients.vcov)
+    covariance = fit.coefficients.vcov_of_others
     if not fit.coefficients.known:
         raise ArgumentError(
             "the fit has coefficients without a standard error: fit again without their terms, or with "

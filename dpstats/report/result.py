@@ -53,13 +53,18 @@ class Coefficients:
         return np.asarray(np.isnan(np.diag(self.vcov)) & (self.coef == 0))
 
     @property
+    def vcov_of_others(self) -> Floats:
+        """The covariance, in which columns that were left out are known to be zero."""
+        return np.where(self.left_out | self.left_out[:, None], 0.0, self.vcov)
+
+    @property
     def known(self) -> bool:
         """Whether all others have errors."""
-        return bool(np.isfinite(self.without_left_out(self.vcov)).all())
+        return bool(np.isfinite(self.vcov_of_others).all())
 
-    def without_left_out(self, covariance: Floats) -> Floats:
-        """A covariance in which columns that were left out are known to be zero."""
-        return np.where(self.left_out | self.left_out[:, None], 0.0, covariance)
+    def others(self, at: Sequence[int]) -> list[int]:
+        """Those of these columns that were not left out; all, where every one was."""
+        return [j for j in at if not self.left_out[j]] or list(at)
 
     @property
     def statistic(self) -> Floats:

@@ -29,8 +29,9 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
         freedom = fit.coefficients.freedom
         those = Coefficients((), part.coef, part.sampling, part.privacy, freedom)
         names.append(fit._term_name(name))
-        known = [j for j in at if not fit.coefficients.left_out[j]] or at
-        tests.append(WaldTest.that_are_zero(those, [kept.index(j) for j in known]))
+        tests.append(
+            WaldTest.that_are_zero(those, [kept.index(j) for j in fit.coefficients.others(at)])
+        )
     how = {1: "in the order of the formula", 2: "each adjusted for those that do not contain it"}
     title = f"Wald tests of the terms, {how.get(type, 'each adjusted for all others')}"
     lines = [(n, t.df, t.chi2, t.p_value, t.below) for n, t in zip(names, tests, strict=True)]
@@ -124,8 +125,7 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
             f"other. Columns here: {list(fit1.coefficients.terms)} and "
             f"{list(fit2.coefficients.terms)}."
         )
-    every = [large.coefficients.terms.index(t) for t in extra]
-    where = [k for k in every if not large.coefficients.left_out[k]] or every
+    where = large.coefficients.others([large.coefficients.terms.index(t) for t in extra])
     test = WaldTest.that_are_zero(large.coefficients, where)
     free = small.privacy is large.privacy
     return Anova.of(test, nested_page([small.formula, large.formula], test, free))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpstats.arguments import number, numbers, require_one_of, shown
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
+from dpstats.report.result import Coefficients
 from dpstats.score_rounds.estimate import (
     Estimate,
     matrix_noise_covariance,
@@ -41,7 +42,7 @@ def restrict(
     d = len(estimate.coef)
     keep = np.asarray(kept)
     lost = np.isnan(np.diag(estimate.sampling))
-    nothing = lost & (estimate.coef == 0)
+    nothing = Coefficients((), estimate.coef, estimate.sampling, estimate.privacy).left_out
     nothing[keep] |= lost[keep]
     estimate = with_covariances(estimate, nothing, 0.0)
     hessian = estimate.moments + estimate.ridge * np.eye(d)

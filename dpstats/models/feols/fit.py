@@ -146,7 +146,7 @@ def two_stages(
     """Score rounds whose steps are those of two-stage least squares, and what they come to."""
     columns = task.columns
     plan = planned(session, moments, task.errors, instruments=True)
-    ready = prepared(session, moments, seen, plan, instruments=True)
+    ready = prepared(session, moments, seen, plan)
     root = ready.at.root
     x, z = np.asarray(columns.regressors), np.asarray(columns.instruments)
     stages = TwoStages(root[:, x], root[:, z])

@@ -52,7 +52,6 @@ from dpstats.models.gaussian.rounds import (
     first_radius,
     last_mean_cut,
     spread_of_rows,
-    unstretched,
 )
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
@@ -349,8 +348,8 @@ def mean_alone(
 def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[list[Cell], int]:
     """Coordinates in which all directions are alike, as far as noise lets them be seen; and rounds.
 
-    Where directions were stretched, the first coordinates that show most of them, `unstretched`, come
-    too; and alone, where some are hidden in the end.
+    Where directions were stretched, the first coordinates that show most of them, `Update.unstretched`,
+    come too; and alone, where some are hidden in the end.
     """
     n, d, made, resolved = session.n, cell.d, 0, False
     share = share_of_moments(n, d, session.total.mu)
@@ -368,7 +367,8 @@ def _whitened(session: CellSession, cell: Cell, marks: Marks | None) -> tuple[li
         update = whitening_update(spread, seen.spread_sd)
         resolved = update.resolved
         if not resolved:
-            before.append(unstretched(cell, seen, update))
+            hidden, *sides = update.unstretched
+            before.append((hidden, cell.moved(seen.mean, *sides)))
         cell = cell.moved(seen.mean, update.left, update.right)
     first = [min(before, key=lambda stage: stage[0])[1]] if before else []
     return ([cell, *first] if resolved else first or [cell]), made
@@ -382,18 +382,20 @@ def _spread(
     A direction that was stretched and is narrow all the same, is one in which few rows differ.
     """
     n, d = session.n, cells[0].d
-    unit, found = noise.vector(1.0, session.left, n, d), []
-    for cell in cells:
-        (lengths,) = cell_lengths(session, _LAST_LENGTHS, (), [cell])
-        expected = None if marks is None else marks.loss_of_mean(cell)
-        cut = last_mean_cut(noise, session.left, n, lengths, 1.0, d, expected)
-        found.append((math.hypot(unit * cut.radius, cut.lost), cell, lengths))
-    found.sort(key=lambda one: one[0])
-    for k, (_, cell, lengths) in enumerate(found):
-        seen = spread_of_rows(session, noise, SPREAD, cell, lengths, marks)
-        if cell is cells[-1] or k or np.linalg.eigvalsh(seen.spread)[0] > _NARROW:
-            break
-    return cell, lengths, seen
+    found = [cell_lengths(session, _LAST_LENGTHS, (), [cell])[0] for cell in cells]
+    best = 0
+    if len(cells) > 1:
+        unit, errors = noise.vector(1.0, session.left, n, d), []
+        for cell, lengths in zip(cells, found, strict=True):
+            expected = None if marks is None else marks.loss_of_mean(cell)
+            cut = last_mean_cut(noise, session.left, n, lengths, 1.0, d, expected)
+            errors.append(math.hypot(unit * cut.radius, cut.lost))
+        best = int(np.argmin(errors))
+    seen = spread_of_rows(session, noise, SPREAD, cells[best], found[best], marks)
+    if best < len(cells) - 1 and np.linalg.eigvalsh(seen.spread)[0] <= _NARROW:
+        best += 1
+        seen = spread_of_rows(session, noise, SPREAD, cells[best], found[best], marks)
+    return cells[best], found[best], seen
 
 
 # -- a mean and a covariance ------------------------------------------------------------------------

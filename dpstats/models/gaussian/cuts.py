@@ -143,9 +143,16 @@ class Update:
         return self.smallest >= _RESOLVED * self.k
 
     @property
-    def least(self) -> float:
-        """The smallest eigenvalue, or one that would stand out."""
-        return max(self.smallest, _RESOLVED * self.k)
+    def unstretched(self) -> tuple[int, Floats, Floats]:
+        """How many directions noise hides, and ``left`` and ``right`` that leave these as they were.
+
+        A direction in which few rows differ, as from two marks of which nearly every row has one, stays
+        hidden however far it is stretched, since these rows are cut: they are only made longer.
+        """
+        values, vectors = np.linalg.eigh(self.released)
+        hidden = values < max(self.smallest, _RESOLVED * self.k)
+        root = np.where(hidden, 1.0, np.sqrt(np.maximum(values, self.k)))
+        return int(hidden.sum()), (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
 
 
 def clipping_loss(g2: float | Floats, d: int) -> Floats:

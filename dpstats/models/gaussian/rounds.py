@@ -20,7 +20,6 @@ from dpstats.models.gaussian.cuts import (
     FinalCut,
     NoiseLevel,
     Tail,
-    Update,
     clipping_loss,
     coarse_cut,
     final_cut,
@@ -167,12 +166,16 @@ def refine(
         made += 1
         resolved = all(u.resolved for u in updates)
         if not resolved:
-            as_it_was = [
-                unstretched(c, m, u) for c, m, u in zip(cells, released, updates, strict=True)
-            ]
-            hidden = sum(count for count, _ in as_it_was)
+            kept = [u.unstretched for u in updates]
+            hidden = sum(count for count, *_ in kept)
             if before is None or hidden < before[0]:
-                before = hidden, [cell for _, cell in as_it_was]
+                before = (
+                    hidden,
+                    [
+                        c.moved(m.mean, left, right)
+                        for c, m, (_, left, right) in zip(cells, released, kept, strict=True)
+                    ],
+                )
         if made == planned and schedule.extend and not resolved:
             left = session.left - 2 * schedule.tails - schedule.cut_share
             room = left - 2 * schedule.share >= KEEP_FOR_LAST
@@ -216,20 +219,6 @@ def refine(
             _mean_apart(session, schedule.noise, moments[0], beyond, radii[0], public, marks),
         )
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
-
-
-def unstretched(cell: Cell, seen: Moments, update: Update) -> tuple[int, Cell]:
-    """How many directions noise hides, and the next coordinates, with these as they were.
-
-    A direction in which few rows differ, as from two marks of which nearly every row has one, stays
-    hidden however far it is stretched, since these rows are cut: they are only made longer.
-    """
-    values, vectors = np.linalg.eigh(update.released)
-    hidden = values < update.least
-    root = np.where(hidden, 1.0, np.sqrt(np.maximum(values, update.k)))
-    return int(hidden.sum()), cell.moved(
-        seen.mean, (vectors / root) @ vectors.T, (vectors * root) @ vectors.T
-    )
 
 
 @dataclass(frozen=True)

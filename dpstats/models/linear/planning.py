@@ -37,6 +37,8 @@ class LinearPlan:
         Another round is made while the scale of the scores falls below this fraction.
     middle : int
         Rounds near the fit that come before the last one.
+    instruments : bool
+        Whether the second moments also tell a first stage: see `plan_linear`.
     predicted_ratio : float
         Predicted root mean square error over that of least squares without privacy, for normal errors.
     """
@@ -56,6 +58,7 @@ class LinearPlan:
     fall: float
     predicted_ratio: float
     middle: int = 0
+    instruments: bool = False
 
 
 def plan_linear(
@@ -129,6 +132,7 @@ def plan_linear(
         keep=0.3,
         fall=0.8,
         predicted_ratio=math.sqrt(best[1] * n),
+        instruments=instruments,
     )
 
 

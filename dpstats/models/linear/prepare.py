@@ -157,14 +157,13 @@ def prepared(
     plan: LinearPlan,
     first: RowLengths | None = None,
     *,
-    instruments: bool = False,
     again: bool = True,
 ) -> Prepared:
     """Release the second moments of the rows, and turn them so that they are the identity.
 
-    ``first``: how long rows are, where that was released; ``instruments``: whether the moments tell a
-    first stage too, so that their share follows from how long rows are; ``again``: whether they are
-    released once more where a cut took off much of them.
+    ``first``: how long rows are, where that was released; ``again``: whether the moments are released
+    once more where a cut took off much of them. Where they tell a first stage too, their share follows
+    from how long rows are.
     """
     n, d = session.n, len(moments.terms)
     expected = _public_scale(moments, seen.residual)  # as rows are seen, not persons
@@ -180,7 +179,7 @@ def prepared(
         seen_lengths = (
             first if k == 0 and first else whitened_lengths(session, lengths, np.zeros(d))
         )
-        if instruments and len(plan.stages) == 1 and k == 0:
+        if plan.instruments and len(plan.stages) == 1 and k == 0:
             gram = _share_of_moments(session, moments, plan, seen_lengths)
         curvature, radius, taken, longer = _curvature(session, d, moments, seen_lengths, gram)
         at = turned(seen.whitening, curvature)
