@@ -12,9 +12,9 @@ from dpstats.arguments import in_prose, listed
 from dpstats.errors import ArgumentError, SchemaError, warn_at_call
 from dpstats.frame.design import Design
 from dpstats.frame.formula.evaluate import basis, evaluate
-from dpstats.frame.formula.grammar import BASES
+from dpstats.frame.formula.grammar import BASES, Expr
 from dpstats.frame.private_tables import warn_of_private_rows
-from dpstats.frame.table import Table
+from dpstats.frame.table import Array, Table
 
 
 def new_rows(newdata: Any, verb: str = "slopes") -> pd.DataFrame:
@@ -65,11 +65,21 @@ def _require_pairs(columns: Any) -> None:
         )
 
 
-def warn_of_new_rows(design: Design, table: Table) -> None:
-    """Say where new rows, which are public, have no prediction, or one without rows behind it."""
-    _warn_of_new_levels(design, table)
+def may_be_far(design: Design) -> bool:
+    """Whether new rows with a prediction may lie where no row of the fit counts as it is."""
+    return bool(design.boxes) or any(_ends_flat(one.expr) for one in design.factors.values())
+
+
+def warn_of_new_rows(design: Design, table: Table, lacking: bool) -> None:
+    """Say where new rows, which are public, have no prediction, or one without rows behind it.
+
+    ``lacking``: whether some have none.
+    """
+    if lacking:
+        _warn_of_new_levels(design, table)
+        _warn_of_functions(design, table)
     _warn_of_far_values(design, table)
-    _warn_of_functions(design, table)
+    _warn_of_knots(design, table)
 
 
 def _warn_of_new_levels(design: Design, table: Table) -> None:
@@ -112,16 +122,14 @@ def _warn_of_far_values(design: Design, table: Table) -> None:
 
 
 def _warn_of_functions(design: Design, table: Table) -> None:
-    """Name functions that have no value at some new rows, and splines that go on flat there."""
-    factors = {text: factor.expr for text, factor in design.factors.items()}
-    for text, expr in {
-        **factors,
-        **dict(zip(design.offsets, design.offset_factors, strict=True)),
-    }.items():
+    """Name functions of numbers that have no value at some new rows."""
+    offsets = dict(zip(design.offsets, design.offset_factors, strict=True))
+    read = {text: one.expr for text, one in design.factors.items()} | offsets
+    for text, expr in read.items():
         kinds = {design.columns[name].kind for name in expr.columns}
         if expr.op in ("column", "C") or kinds != {"number"}:
             continue
-        columns = {name: table.numbers(name, 0, table.n) for name in expr.columns}
+        columns = _numbers(expr, table)
         there = np.all([np.isfinite(values) for values in columns.values()], axis=0)
         values = (basis if expr.op in BASES else evaluate)(expr, columns, design.states)
         if not np.isfinite(values)[..., there].all():
@@ -129,16 +137,34 @@ def _warn_of_functions(design: Design, table: Table) -> None:
                 f"newdata has rows at which `{text}` has no value: they have no prediction.",
                 UserWarning,
             )
-        if expr.op == "bs" and expr.value.get("extrapolation", "raise") in ("raise", "clip"):
-            state, at = design.states[expr.text], evaluate(expr.args[0], columns, design.states)
-            low, high = state["lower_bound"], state["upper_bound"]
-            if ((at < low) | (at > high)).any():
-                warn_at_call(
-                    f"newdata has rows beyond the outermost knots of `{text}`, {in_prose(low, 4)} and "
-                    f"{in_prose(high, 4)}: predictions there are those at the knot. ns() goes on in a "
-                    "straight line.",
-                    UserWarning,
-                )
+
+
+def _ends_flat(expr: Expr) -> bool:
+    """Whether it is a spline that goes on flat beyond its outermost knots."""
+    return expr.op == "bs" and expr.value.get("extrapolation", "raise") in ("raise", "clip")
+
+
+def _warn_of_knots(design: Design, table: Table) -> None:
+    """Name splines that new rows leave."""
+    for text, one in design.factors.items():
+        expr = one.expr
+        if not _ends_flat(expr):
+            continue
+        state = design.states[expr.text]
+        at = evaluate(expr.args[0], _numbers(expr, table), design.states)
+        low, high = state["lower_bound"], state["upper_bound"]
+        if ((at < low) | (at > high)).any():
+            warn_at_call(
+                f"newdata has rows beyond the outermost knots of `{text}`, {in_prose(low, 4)} and "
+                f"{in_prose(high, 4)}: predictions there are those at the knot. ns() goes on in a "
+                "straight line.",
+                UserWarning,
+            )
+
+
+def _numbers(expr: Expr, table: Table) -> dict[str, Array]:
+    """The columns of numbers that an expression reads."""
+    return {name: table.numbers(name, 0, table.n) for name in expr.columns}
 
 
 def _as_columns(values: dict[str, Any]) -> dict[str, Any]:

@@ -127,11 +127,8 @@ def panel_moments(
     )
     if within:
         _require_variation(moments, person)
-    try:
-        moments.require_full_rank()
-    except PublicDataError as error:
-        _require_references(moments, formula, str(error))
-        raise
+    _require_references(moments, formula)
+    moments.require_full_rank()
     return moments, columns
 
 
@@ -250,11 +247,12 @@ def _require_rows_for_levels(
             )
 
 
-def _require_references(moments: PublicMoments, formula: PanelFormula, why: str) -> None:
+def _require_references(moments: PublicMoments, formula: PanelFormula) -> None:
     """Raise where all levels of an i(f, x) are among columns that depend on each other."""
+    involved = {name.partition(":")[2] for name in moments.dependent()}
     for name, other in re.findall(r"(?<![\w.])i\(\s*([\w.]+)\s*,\s*([\w.]+)\s*\)", formula.text):
         levels = moments.design.columns[name].levels or ()
-        if levels and all(f"C({name})[{level}]" in why for level in levels[:2]):
+        if levels and all(f"C({name})[{level}]" in involved for level in levels):
             raise PublicDataError(
                 f"`i({name}, {other})` has a column for every level of `{name}`; their sum is "
                 f"`{other}`, which the effects absorb. Leave one level out, with which the others "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,8 +26,7 @@ from dpstats.arguments import (
 from dpstats.errors import ArgumentError, PublicDataError, SchemaError
 from dpstats.frame.design import Design
 from dpstats.frame.few_rows import FewRows, rows_like_few
-from dpstats.frame.formula.aliases import far_powers, refuse_aliases
-from dpstats.frame.formula.grammar import Factor
+from dpstats.frame.formula.aliases import refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.reads import formula_columns
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
@@ -35,7 +34,8 @@ from dpstats.frame.pandas_table import PandasTable
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table, nearest
 from dpstats.frame.source import BLOCK_ROWS, public_table
-from dpstats.frame.table import Array, Levels, slices
+from dpstats.frame.table import Array, slices
+from dpstats.frame.undetermined import Undetermined
 
 # eigenvalues of the correlation-like matrix below this share of the largest count as zero
 _RANK_TOLERANCE = 1e-10
@@ -245,6 +245,13 @@ class PublicMoments:
         values, vectors = np.linalg.eigh(self.gram / np.outer(rms, rms))
         return np.asarray(vectors[:, values < _RANK_TOLERANCE * values[-1]])
 
+    def dependent(self) -> list[str]:
+        """Columns that depend on each other; none where some are zero in every row."""
+        rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
+        null = self._dependent(rms) if rms.all() else np.empty((len(rms), 0))
+        size = np.sqrt((null**2).sum(axis=1))
+        return [name for name, s in zip(self.terms, size, strict=True) if s > _INVOLVED]
+
     def require_full_rank(self, ridge: bool = True) -> None:
         """Raise unless the Gram matrix is positive definite; ``ridge``: whether one is a way out.
 
@@ -255,86 +262,16 @@ class PublicMoments:
         """
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         zero = [name for name, size in zip(self.terms, rms, strict=True) if size == 0]
-        self._require_baselines(ridge)
+        why = Undetermined(self.design, self.gram, self.m, ridge)
+        why.refuse_baselines()
         if zero:
-            reason = f"the column(s) {listed(zero)} are zero in every public row"
-            self._refuse(reason, zero[-1], ridge)
+            why.refuse(f"the column(s) {listed(zero)} are zero in every public row", zero[-1])
         require_sizes(self.terms, (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
-        null = self._dependent(rms)
-        if null.size:
-            size = np.sqrt((null**2).sum(axis=1))
-            involved = [name for name, s in zip(self.terms, size, strict=True) if s > _INVOLVED]
-            reason = f"the columns {listed(involved)} depend on each other"
+        involved = self.dependent()
+        if involved:
             refuse_aliases(self.design)
-            self._refuse_powers(involved)
-            self._refuse(reason, involved[-1], ridge)
-
-    def _require_baselines(self, ridge: bool) -> None:
-        """Raise where all public rows have other levels than the one that these are compared with."""
-        one = self.design.constant
-        places = {column.parts: j for j, column in enumerate(self.design.program)}
-        for text, factor in self.design.factors.items():
-            coding, names = factor.fields.coding, factor.expr.columns
-            own = [places.get(((text, name),)) for name in factor.fields.reduced]
-            if one is None or coding is None or len(names) != 1 or None in own:
-                continue
-            table = np.array([coding[name] for name in factor.fields.reduced])
-            indicators = ((table == 0) | (table == 1)).all() and (table.sum(axis=0) <= 1).all()
-            share = sum(self.gram[j, j] for j in own if j is not None)
-            if indicators and share > self.gram[one, one] * (1 - _RANK_TOLERANCE):
-                levels = self.design.columns[names[0]].levels or ()
-                self._refuse_baseline(names[0], levels, table.sum(axis=0).argmin(), ridge)
-
-    def _refuse_baseline(self, name: str, levels: Levels, baseline: int, ridge: bool) -> None:
-        others = [level for k, level in enumerate(levels) if k != baseline]
-        several = len(others) > 1
-        without = (
-            f"declare the others, limits={{'{name}': {others}}}, or make the public column with "
-            ".cat.remove_unused_categories()"
-            if several
-            else f"leave `{name}` out of the formula"
-        )
-        code = Factor(name, "column").code
-        other = f", or compare with another level, relevel({code}, ref={others[0]!r})"
-        raise PublicDataError(
-            f"{self._sample()} cannot identify the {len(self.terms)} columns of '{self.formula}': none "
-            f"has the level {levels[baseline]!r} of `{name}`, with which the other levels are compared. "
-            f"If it does not occur, {without}. Else use public rows that have it, or make up a few "
-            f"(without looking at private rows){other if several and ridge else ''}."
-        )
-
-    def _sample(self) -> str:
-        return "the declared moments" if self.m is None else f"the {self.m} public rows"
-
-    def _refuse_powers(self, involved: Sequence[str]) -> None:
-        """Powers of a column that is far from zero need no more rows, but another origin."""
-        reason = far_powers(self.design, involved, self._lies)
-        if reason is not None:
-            raise PublicDataError(reason)
-
-    def _lies(self, name: str) -> tuple[float, float]:
-        """Mean and standard deviation of a column of the design."""
-        base, one = self.terms.index(name), self.terms.index("Intercept")
-        mean = float(self.gram[one, base])
-        return mean, math.sqrt(max(float(self.gram[base, base]) - mean**2, 0.0))
-
-    def _refuse(self, what: str, name: str, ridge: bool) -> None:
-        raise PublicDataError(
-            f"{self._sample()} cannot identify the {len(self.terms)} columns of '{self.formula}': "
-            f"{what}. "
-            + (
-                "A natural spline spans the constant: write cr(x, df=4, constraints='center'), or "
-                "drop the constant with - 1."
-                if "cr(" in name and "Intercept" in self.terms
-                else f"Use more public rows, or leave a column such as '{name}' out of the formula"
-                + (
-                    "; or make up a few public rows that have what is missing (without looking at "
-                    "private rows), or call public_moments(formula, public).with_ridge(0.01)."
-                    if ridge
-                    else "."
-                )
-            )
-        )
+            why.refuse_powers(involved)
+            why.refuse(f"the columns {listed(involved)} depend on each other", involved[-1])
 
     @returning_text
     def to_json(self) -> str:

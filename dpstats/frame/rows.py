@@ -24,7 +24,7 @@ from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Bar, Reading, arithmetic, other_arithmetic
 from dpstats.frame.formula.evaluate import basis, evaluate
 from dpstats.frame.formula.grammar import BASES
-from dpstats.frame.new_rows import new_rows, warn_of_new_rows
+from dpstats.frame.new_rows import may_be_far, new_rows, warn_of_new_rows
 from dpstats.frame.persons import FirstRows, OfPersons
 from dpstats.frame.private_tables import warn_of_private_rows
 from dpstats.frame.reading import other_rows
@@ -317,9 +317,10 @@ def predicted_rows(
         warn_of_private_rows(newdata)
     with naming("newdata"):
         x, offset = design_matrix(design, newdata)
-    if warns:
+    lacking = bool(np.isnan(x).any() or np.isnan(offset).any())
+    if warns and (lacking or may_be_far(design)):
         table = public_table(new_rows(newdata) if isinstance(newdata, dict) else newdata)
-        warn_of_new_rows(design, table)
+        warn_of_new_rows(design, table, lacking)
     return x, offset, newdata.index if isinstance(newdata, pd.DataFrame) else None
 
 
