@@ -130,6 +130,17 @@ def equivariant_whitening(spread: Floats) -> Whitening:
     return Whitening(back, (turn.T * singular) @ axes / root_m)
 
 
+def quadratic_forms(rows: Floats, matrix: Floats) -> Floats:
+    """u'Mu of every row u: variances of linear functions, squared lengths, leverages.
+
+    Examples
+    --------
+    >>> quadratic_forms(np.array([[1.0, 0.0], [1.0, 2.0]]), np.diag([3.0, 4.0]))
+    array([ 3., 19.])
+    """
+    return np.asarray(((rows @ matrix) * rows).sum(axis=1))
+
+
 def spectral_norm(matrix: Floats) -> float:
     """The largest singular value; infinite where an entry is no number, which the SVD cannot have.
 

@@ -117,7 +117,7 @@ class Coefficients:
         """
         unknown = np.isnan(np.diag(covariance))
         known = np.where(unknown | unknown[:, None], 0.0, covariance)
-        found = np.einsum("ij,jk,ik->i", rows, known, rows)
+        found = ((rows @ known) * rows).sum(axis=1)
         numbers = self.left_out & np.array(["[T." not in term for term in self.terms], dtype=bool)
         used = rows != 0
         others = used & ~(unknown & numbers)

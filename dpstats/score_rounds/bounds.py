@@ -176,20 +176,22 @@ def simulated_distance(
 ) -> Bound:
     """The (1 - eta) quantile of the same distance under the known noise law, by simulation.
 
-    Post-processing with a fixed public seed; H is taken at the matrix that was used.
+    Post-processing with a fixed public seed; H is taken at the matrix that was used. G move is drawn
+    as it is distributed, without G: with variance s^2 off the diagonal of G and 2 s^2 on it, its
+    covariance is s^2 (|move|^2 I + move move'); with s^2 on the diagonal s^2 move_i^2 less of entry i.
     """
     rng = np.random.default_rng(20240501)
-    d = len(system.move)
+    move, d = system.move, len(system.move)
     inverse = with_inverse(system.used + system.penalty)[1]
     off = system.moments_sd / (math.sqrt(2) if system.isometric else 1.0)
-    upper = np.triu(rng.normal(size=(draws, d, d)), 1) * off
-    noise = upper + upper.transpose(0, 2, 1)
-    noise[:, np.arange(d), np.arange(d)] = rng.normal(size=(draws, d)) * system.moments_sd
     score = rng.normal(size=(draws, d)) * system.noise_sd
     if system.turn is not None:
         score = score @ system.turn.T
     with np.errstate(all="ignore"):  # a fit that is lost may be of any size
-        error = (score - noise @ system.move) @ inverse @ system.back.T
+        others = move @ move - (0.0 if system.isometric else move**2)
+        own = np.sqrt(np.maximum(others, 0.0))
+        score -= off * (own * rng.normal(size=(draws, d)) + move * rng.normal(size=(draws, 1)))
+        error = score @ inverse @ system.back.T
         value = float(np.quantile(np.linalg.norm(error, axis=1), 1 - eta))
     return Bound(
         statement,

@@ -19,6 +19,7 @@ from dpstats.arrays import Floats
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
+    quadratic_forms,
     shrink_second_moment,
     spectral_norm,
     with_inverse,
@@ -336,7 +337,7 @@ def solution(
     )
     solve = whitening.back @ inverse
     out, of_cut = solve @ before, solve @ back
-    reach = np.sqrt(np.einsum("ij,jk,ik->i", out, along, out))
+    reach = np.sqrt(quadratic_forms(out, along))
     left = math.hypot(
         *(float(np.linalg.norm(of_cut @ one)) for one in pooled.left),
         float(np.linalg.norm(solve @ far)),
@@ -394,18 +395,18 @@ def _kept_along(released: Floats, used: Floats, along: Floats, noise: Floats) ->
     one less its noise (Efron and Morris 1972: no estimate is moved by more than one standard deviation),
     the farthest first; what is added along one direction counts for the others.
     """
-    lacking = np.einsum("ij,jk,ik->i", along, released - used, along) - noise
+    lacking = quadratic_forms(along, released - used) - noise
     if not np.isfinite(lacking).all():
         return np.zeros_like(used)
     shared = (along @ along.T) ** 2
-    added = np.zeros_like(used)
+    added = np.zeros(len(along))
     for _ in range(len(along)):
         k = int(np.argmax(lacking))
         if not lacking[k] > 0:
             break
-        added += lacking[k] * np.outer(along[k], along[k])
+        added[k] += lacking[k]
         lacking = lacking - lacking[k] * shared[k]
-    return added
+    return (along.T * added) @ along
 
 
 def summary_of(made: Round) -> RowSummary:

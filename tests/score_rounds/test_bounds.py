@@ -42,6 +42,25 @@ def test_the_simulated_quantile_is_sharper_and_repeats() -> None:
     assert simulated_distance(system, 0.05) == simulated_distance(system, 0.05)
 
 
+@pytest.mark.parametrize("isometric", [True, False])
+def test_the_simulated_noise_of_the_moments_has_the_law_of_a_noisy_matrix(isometric: bool) -> None:
+    rng, draws, d = np.random.default_rng(3), 40_000, 3
+    move = np.array([2.0, 0.5, -1.0])
+    still = np.zeros((d, d))
+    system = ReleasedSystem(
+        np.eye(d), np.eye(d), 0.3, isometric, still, move, 0.0, np.diag([1.0, 3.0, 0.2])
+    )
+    off = 0.3 / (math.sqrt(2) if isometric else 1.0)
+    noise = np.triu(rng.normal(size=(draws, d, d)), 1) * off
+    noise += noise.transpose(0, 2, 1)
+    noise[:, np.arange(d), np.arange(d)] = 0.3 * rng.normal(size=(draws, d))
+    lengths = np.linalg.norm(noise @ move @ system.back, axis=1)
+    for eta in (0.5, 0.05):
+        # a quantile is off by 1 % of itself in either sample, about, as one standard deviation
+        found = simulated_distance(system, eta, draws=draws).value
+        assert found == pytest.approx(np.quantile(lengths, 1 - eta), rel=0.06)
+
+
 def test_the_distance_to_the_fit_without_cuts_is_called_an_estimate_and_counts_them() -> None:
     rng, missed = np.random.default_rng(7), 0
     for _ in range(100):

@@ -19,6 +19,7 @@ from scipy import special
 
 from dpstats.arrays import Floats
 from dpstats.models.eptr_nw.planning import ResidualCut
+from dpstats.numerics.matrices import quadratic_forms
 
 _HIGHEST_DEGREE = 5
 _MOST_ROWS = 400
@@ -78,7 +79,7 @@ class PolynomialCentre:
         if self.covariance is None:
             return np.zeros(z.shape[1])
         x = np.array(list(_terms(z, self.powers, self.middle, self.half))).T
-        square = np.einsum("ij,jk,ik->i", x, self.covariance, x)
+        square = quadratic_forms(x, self.covariance)
         widest = self.most - self.least if math.isfinite(self.most) else math.inf
         return np.asarray(np.minimum(np.sqrt(np.maximum(square, 0.0)), widest))
 
@@ -128,7 +129,7 @@ def choose_centre(
         )
         x = np.array(list(_terms(z, powers, middle, half))).T
         inverse = np.linalg.pinv(x.T @ x, rcond=1e-10, hermitian=True)
-        leverage = np.minimum(np.einsum("ij,jk,ik->i", x, inverse, x), 0.99)
+        leverage = np.minimum(quadratic_forms(x, inverse), 0.99)
         coef = inverse @ (x.T @ y)
         left_out = (y - x @ coef) / (1 - leverage)
         error = float(left_out @ left_out)

@@ -31,6 +31,7 @@ from dpstats.models.linear.fit import WIDENING, anchored, reported
 from dpstats.models.linear.prepare import planned, prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
+from dpstats.numerics.matrices import quadratic_forms
 from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.estimate import (
     Estimate,
@@ -220,7 +221,7 @@ def _solution(
     # the mean score at the estimate is known by way of the anchor, like the estimate
     last = FinalScore(rounds.pooled_score(pooled.coef), meat, noise + allowed)
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
-    reach = np.sqrt(np.einsum("ij,jk,ik->i", solve, along, solve)) / error
+    reach = np.sqrt(quadratic_forms(solve, along)) / error
     return estimate, last, spread, Moved(pooled.excess * reach, pooled.most * reach)
 
 

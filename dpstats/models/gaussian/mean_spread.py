@@ -14,6 +14,7 @@ from dpstats.models.gaussian.moments import Cell, Moments, mean_allowance
 from dpstats.models.gaussian.releases import CutRows
 from dpstats.models.gaussian.rounds import MeanCut
 from dpstats.numerics.histogram import LogHistogram
+from dpstats.numerics.matrices import quadratic_forms
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import MEAN_FAR, MEAN_MOSTLY, out_of_sight
 
@@ -130,7 +131,7 @@ class Spread:
     def resolved(self) -> bool:
         """Whether the variance of every column stands out of its noise, if not of every direction."""
         root, seen = self.moments.cell.root, self.moments
-        variance = np.einsum("ij,ik,kj->j", root, seen.spread, root)
+        variance = quadratic_forms(root.T, seen.spread)
         return bool((variance > _TOLD * seen.spread_sd * (root**2).sum(axis=0)).all())
 
     def sampling(self, units: Floats, n: float) -> Floats:

@@ -20,6 +20,7 @@ from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
     equilibrated_whitening,
+    quadratic_forms,
     shrink_second_moment,
     with_inverse,
 )
@@ -150,7 +151,7 @@ def unbiased_fit(family: Family, rows: PublicRows, whitening: Whitening, first: 
         z = rows.x @ whitening.back
         h = rows.working(family, coef)[1]
         inverse = np.linalg.inv((z * h[:, None]).T @ z + 1e-3 * np.eye(z.shape[1]))
-        leverage = np.einsum("ij,jk,ik->i", z, inverse, z) * h
+        leverage = quadratic_forms(z, inverse) * h
         weight = rows.weight + leverage
         # a row without weight has no leverage either
         y = (rows.y * rows.weight + leverage / 2) / np.where(weight > 0, weight, 1.0)

@@ -26,7 +26,7 @@ from dpstats.models.glm.model import Model, evened, informed
 from dpstats.models.glm.planning import GlmPlan, RoundShares, choose_information_radius
 from dpstats.models.glm.public import StartingPoint
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.numerics.matrices import Curvature, Whitening, with_inverse
+from dpstats.numerics.matrices import Curvature, Whitening, quadratic_forms, with_inverse
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import (
     BOUNDED,
@@ -417,7 +417,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """
         back, inverse = self.coordinates.back[self.few], with_inverse(information)[1]
         variance = (noise_sd * np.linalg.norm(back @ inverse, axis=1)) ** 2
-        told = 1 / np.einsum("ij,jk,ik->i", back, inverse, back)
+        told = 1 / quadratic_forms(back, inverse)
         return np.asarray(told * np.maximum(variance - 1, 0.0) / _USUAL_EFFECT**2)
 
     def _model(self) -> Model | None:

@@ -45,7 +45,7 @@ from dpstats.models.mixture.soft import (
     whitenings_of,
 )
 from dpstats.models.mixture.ties import in_steps, narrowest, spread_out
-from dpstats.numerics.matrices import Whitening
+from dpstats.numerics.matrices import Whitening, quadratic_forms
 
 _ROUNDS = 4
 _EARLY = 0.45
@@ -227,7 +227,7 @@ def _moved(
         mean = way[j, :d] * min(1.0, _LONGEST / max(float(np.linalg.norm(way[j, :d])), 1e-300))
         values, vectors = np.linalg.eigh(np.eye(d) + unsvec(way[j, d:-1], d))
         spread = (vectors * np.clip(values, *_STRETCH)) @ vectors.T
-        variances = np.einsum("ij,ik,kj->j", whitening.root, spread, whitening.root)
+        variances = quadratic_forms(whitening.root.T, spread)
         lacking = np.maximum(narrow - variances, 0.0)
         spread = spread + whitening.back.T @ (lacking[:, None] * whitening.back)
         cell = Cell(mixture.means[j], whitening.back, whitening.root, max(rows[0][j], 1.0), radius)
