@@ -12,9 +12,11 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 from scipy import special
 
 from dpstats.arrays import Floats
@@ -434,9 +436,18 @@ def scattered_nodes(z: Floats, low: Floats, high: Floats, step: float, most: int
     """
     cloud = _cloud(z)
     cells = np.rint((np.clip(cloud, low, high) - low) / step).astype(np.int64)
-    unique, counts = np.unique(cells, axis=0, return_counts=True)
+    unique, counts = _distinct(cells)
     order = np.argsort(-counts, kind="stable")[:most]
     return np.minimum(low + unique[order] * step, high)
+
+
+def _distinct(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """The cells of a lattice that occur, in order, and how often."""
+    sizes = tuple(cells.max(axis=0) + 1)
+    if math.prod(float(size) for size in sizes) >= 2.0**62:
+        return np.unique(cells, axis=0, return_counts=True)
+    numbers, counts = np.unique(np.ravel_multi_index(tuple(cells.T), sizes), return_counts=True)
+    return np.stack(np.unravel_index(numbers, sizes), axis=1), counts
 
 
 def _cloud(z: Floats) -> Floats:
@@ -444,10 +455,16 @@ def _cloud(z: Floats) -> Floats:
     d, m = z.shape
     spread = np.linalg.cholesky(np.cov(z).reshape(d, d) + 1e-9 * np.eye(d))
     factor = 0.5 * m ** (-1 / (d + 4))
+    centre = z[:, np.arange(_CLOUD) % m].T
+    return np.asarray(centre + factor * _normal_sequence(d) @ spread.T)
+
+
+@cache
+def _normal_sequence(d: int) -> Floats:
+    """Points that lie as normal ones do, from a fixed sequence that fills space."""
     roots = np.sqrt(np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29][:d], dtype=np.float64))
     sequence = np.modf(np.outer(np.arange(1, _CLOUD + 1), roots))[0]
-    centre = z[:, np.arange(_CLOUD) % m].T
-    return np.asarray(centre + factor * special.ndtri(sequence) @ spread.T)
+    return np.asarray(special.ndtri(sequence))
 
 
 # -- from released numbers to a curve --------------------------------------------------------------
