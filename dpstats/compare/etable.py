@@ -210,7 +210,8 @@ def _entry(name: str, fit: Any) -> Entry:
     if not isinstance(fit, Model):
         return _open_entry(name, fit)
     p = fit.privacy
-    facts: dict[str, Any] = {"Rows": fit.nobs}
+    rows = fit.nobs if fit.nobs == fit.n else f"about {fit.nobs}"  # which is a release
+    facts: dict[str, Any] = {"Rows": rows}
     if p.protected.jointly:
         facts["Persons"] = fit.n
     if fit.m is not None and fit.public_spent is None and not fit.left_out:

@@ -140,13 +140,17 @@ def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[st
 
 
 def _alike(values: Sequence[float], error: float, digits: int) -> list[str]:
-    """Numbers with the decimals at which their standard error has so many digits; as R where large."""
-    largest = max(map(abs, values))
-    if error > 0 and largest < 1e7:
-        places = digits - 1 - math.floor(math.log10(error))
-        if places <= 8:
-            return [f"{value:.{max(places, 0)}f}" for value in values]
-    return [text.strip() for text in format_estimates([*values, error], digits)[:-1]]
+    """Numbers to the place of the last of so many digits of their standard error; as R where it is 0."""
+    if not (error > 0 and math.isfinite(error)):
+        return [text.strip() for text in format_estimates([*values, error], digits)[:-1]]
+    places = digits - 1 - math.floor(math.log10(error))
+    if places <= 8 and max(map(abs, values)) < 1e7:
+        return [f"{value:.{max(places, 0)}f}" for value in values]
+    return [f"{value:.{max(places + _exponent(value), 0)}e}" if value else "0" for value in values]
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
 
 
 def _legend(entries: Sequence[Entry], style: Style) -> list[str]:

@@ -31,6 +31,7 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, design_matrix
 from dpstats.frame.design import BoundFactor
+from dpstats.frame.formula.engine import short_level
 from dpstats.frame.formula.evaluate import State, basis, evaluate
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.new_rows import margins_page
@@ -212,6 +213,7 @@ class MarginalMeans(OnPage):
     type: str
     remark: str
     """What the page says beside the numbers."""
+    derived: str
     other_names: ClassVar[Mapping[str, str]] = {
         **OnPage.other_names,
         **dict.fromkeys(("pairs", "contrast", "comparisons"), "contrasts()"),
@@ -221,7 +223,7 @@ class MarginalMeans(OnPage):
     def page(self) -> Page:
         """The means as they print."""
         page = margins_page(self.frame, "Estimated marginal means")
-        return Page((*page.parts, Paragraph(self.remark)))
+        return Page((*page.parts, Paragraph(self.remark), Paragraph(self.derived)))
 
     @spelled
     def contrasts(self, adjust: str = "tukey") -> Contrasts:
@@ -240,7 +242,7 @@ class MarginalMeans(OnPage):
         k = len(self.grid.levels)
         if k < 2:
             raise ArgumentError("one mean has no contrasts.")
-        names = [" ".join(map(str, line)) for line in self.grid.levels]
+        names = [" ".join(map(short_level, line)) for line in self.grid.levels]
         pairs = list(itertools.combinations(range(k), 2))
         rows = np.array([self.grid.rows[i] - self.grid.rows[j] for i, j in pairs])
         shift = np.array([self.grid.offset[i] - self.grid.offset[j] for i, j in pairs])
@@ -268,9 +270,9 @@ class MarginalMeans(OnPage):
             }
         )
         law = law_letter(c.freedom)
-        if ratio is None and self.scale.link != "identity":
-            return Contrasts(frame, adjust, k, law, f"Differences on the {self.scale.link} scale.")
-        return Contrasts(frame, adjust, k, law)
+        other = ratio is None and self.scale.link != "identity"
+        remark = f"Differences on the {self.scale.link} scale." if other else ""
+        return Contrasts(frame, adjust, k, self.derived, law, remark)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -283,6 +285,8 @@ class Contrasts(OnPage):
     adjust : str
     means : int
         How many are compared.
+    derived : str
+        What the page says of their origin.
     law : str
         "z" or "t".
     remark : str
@@ -296,6 +300,7 @@ class Contrasts(OnPage):
     frame: pd.DataFrame
     adjust: str
     means: int
+    derived: str
     law: str = "z"
     remark: str = ""
 
@@ -307,7 +312,8 @@ class Contrasts(OnPage):
         if self.adjust != "none" and len(self.frame) > 1:
             many = f"{self.means} means" if self.adjust == "tukey" else f"{len(self.frame)} tests"
             remarks.append(f"Adjusted for {many}: {self.adjust}.")
-        return Page((*page.parts, Paragraph(" ".join(remarks)))) if remarks else page
+        said = [" ".join(remarks)] if remarks else []
+        return Page((*page.parts, *map(Paragraph, [*said, self.derived])))
 
 
 def _adjusted(
@@ -358,6 +364,7 @@ def marginal_means(
     at: Mapping[str, Any] | None,
     type: str,
     level: float,
+    derived: str,
 ) -> MarginalMeans:
     """Estimated marginal means of some factors.
 
@@ -385,7 +392,7 @@ def marginal_means(
         conf_low=mean(eta - half),
         conf_high=mean(eta + half),
     )
-    return MarginalMeans(frame, grid, coefficients, level, scale, type, remark)
+    return MarginalMeans(frame, grid, coefficients, level, scale, type, remark, derived)
 
 
 def _logarithm_of(design: Design, scale: ResponseScale) -> str | None:

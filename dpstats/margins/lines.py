@@ -12,6 +12,7 @@ from scipy import special
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Change, Changes, Design
+from dpstats.frame.formula.engine import short_level
 from dpstats.frame.formula.grammar import STEPS
 from dpstats.margins.rows import Lines, Mean
 
@@ -134,7 +135,10 @@ def task_of(
             every += [Change(name, level=k, value=v) for k, v in enumerate(numbers)]
             for k, level in enumerate(levels[1:], start=1):
                 eta = _between_levels(design, coef, name, k)
-                labels = {"term": name, "contrast": f"{level} - {levels[0]}"}
+                labels = {
+                    "term": name,
+                    "contrast": f"{short_level(level)} - {short_level(levels[0])}",
+                }
                 lines.append(Averaged(labels, _of_change(scale, eta)))
                 pairs.append((first, first + k, None))
             continue

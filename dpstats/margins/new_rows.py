@@ -18,6 +18,7 @@ from dpstats.arguments import listed
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, predicted_rows
+from dpstats.frame.formula.engine import short_level
 from dpstats.margins.lines import require_slope
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
@@ -41,6 +42,8 @@ class Margins(OnPage):
     frame : DataFrame
         Their names, estimates, errors and intervals.
     title : str
+    derived : str
+        What the page says of their origin.
     law : str
         "t" or "z": the law of the statistics.
 
@@ -60,12 +63,14 @@ class Margins(OnPage):
 
     frame: pd.DataFrame
     title: str
+    derived: str
     law: str = "z"
 
     @property
     def page(self) -> Page:
         """The table as it prints: the first lines of a long one."""
-        return margins_page(self.frame, self.title, self.law)
+        page = margins_page(self.frame, self.title, self.law)
+        return Page((*page.parts, Paragraph(self.derived)))
 
 
 def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
@@ -160,7 +165,7 @@ def changes(
             first = at(name, levels[0])
             for level in levels[1:]:
                 made = against(first, at(name, level), 1.0)
-                out.append((name, f"{level} - {levels[0]}", made))
+                out.append((name, f"{short_level(level)} - {short_level(levels[0])}", made))
             continue
         values = newdata[name].to_numpy(dtype=float)
         if slopes:

@@ -108,7 +108,12 @@ class MarginalModel(Model):
         if by is False or by is None:
             frame["conf_low"], frame["conf_high"] = at.interval(c, mean, level)
         title = "Predictions" if by is False else "Average predictions"
-        return Margins(frame, title + self._lacking(), law_letter(self.coefficients.freedom))
+        return Margins(
+            frame,
+            title + self._lacking(),
+            self.privacy.derived,
+            law_letter(self.coefficients.freedom),
+        )
 
     def slopes(
         self,
@@ -184,7 +189,7 @@ class MarginalModel(Model):
         offsets = offset_alone(self.design) if variables is None else []
         if offsets:
             title += f", without {', '.join(offsets)} of the offset"
-        return Margins(frame, title, law_letter(self.coefficients.freedom))
+        return Margins(frame, title, self.privacy.derived, law_letter(self.coefficients.freedom))
 
     @without_frames
     def _averages(
@@ -254,7 +259,7 @@ class MarginalModel(Model):
         whose = "the public rows" if public else "released, of the private rows"
         moments = self._design_moments(), whose
         args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
-        return marginal_means(*args)
+        return marginal_means(*args, self.privacy.derived)
 
     def _absorbed(self) -> tuple[str, ...]:
         """Columns of which effects were taken out."""

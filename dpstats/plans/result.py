@@ -15,8 +15,8 @@ from dpstats.arguments import in_prose, returning_text
 from dpstats.arrays import Floats
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import chosen, shortened
-from dpstats.report.format import format_scalar
-from dpstats.report.model import bounded, gaps, head_parts, or_na, shown_bounds
+from dpstats.report.format import format_scalar, gaps
+from dpstats.report.model import bounded, head_parts, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
 from dpstats.report.released import bounds_frame
 from dpstats.report.table import Column, Page, Part, Printed, Table

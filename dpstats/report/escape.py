@@ -12,6 +12,9 @@ _MARKDOWN = re.compile(
 )
 _CODE = re.compile("`([^`]+)`")
 _QUOTED = re.compile(r'(?<![\w(=\[])"([^"]*)"(?!\w)')
+_PARTS = re.compile(r"(?<=[_:.,(\[])(?=\w)|(?=\[)")
+_LONG_NAME = 16
+"""Letters of a name from which a line may end after its underscores, colons and brackets."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _GREEK = "αβγδεϵζηθκλμµνξπρστφϕχψωΓΔΘΛΞΠΣΦΨΩ"
@@ -66,9 +69,16 @@ def prose_latex(text: str) -> str:
     The share of \texttt{x\_1} is ``NaN'': dp\_lm("y \textasciitilde{} x").
     """
     parts = _CODE.split(text)
-    parts[1::2] = [rf"\texttt{{{escape_latex(code)}}}" for code in parts[1::2]]
+    parts[1::2] = [_code_latex(code) for code in parts[1::2]]
     parts[::2] = [_QUOTED.sub(r"``\1''", escape_latex(words)) for words in parts[::2]]
     return "".join(parts)
+
+
+def _code_latex(code: str) -> str:
+    """A name in a fixed-width font; a line may end within a long one."""
+    parts = _PARTS.split(code) if len(code) > _LONG_NAME else [code]
+    broken = r"\allowbreak{}".join(map(escape_latex, parts))
+    return rf"\texttt{{{broken}}}"
 
 
 def escape_markdown(text: str) -> str:

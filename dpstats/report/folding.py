@@ -16,6 +16,8 @@ Align = Literal["l", "r"]
 WIDTH = 80
 """Columns of a line of text; R's ``options(width = 80)``."""
 
+_INDENT = "   "
+"""Of the lines of a call after the first, which begin with the blank behind a comma."""
 _NARROWEST = 24
 """Columns of a text, down to which it is folded so that a table fits."""
 
@@ -77,22 +79,43 @@ def _blocks(widths: Sequence[int], align: Sequence[Align]) -> list[list[int]]:
 
 
 def folded_call(call: str) -> str:
-    """A call in lines of `WIDTH`, broken between its arguments, which stay as they can be typed."""
-    lines, depth, quoted, start, escaped = [""], 0, "", 0, False
-    for end, letter in enumerate(call):
+    """A call in lines of `WIDTH`, broken between its arguments, which stay as they can be typed.
+
+    One that is longer than a line is broken between its items.
+
+    Examples
+    --------
+    >>> print(folded_call(f"f({'a' * 70}, b = [1, 2], c = 3)"))
+    f(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
+        b = [1, 2], c = 3)
+    """
+    lines, start = [""], 0
+    commas = _commas(call)
+    for end in [at for at, depth in commas if depth == 1] + [len(call) - 1]:
+        long = end + 1 - start > WIDTH - len(_INDENT)
+        inner = [at for at, _ in commas if start <= at < end] if long else []
+        for stop in [*inner, end]:
+            piece, start = call[start : stop + 1], stop + 1
+            if lines[-1].strip() and len(lines[-1] + piece) > WIDTH:
+                lines.append(_INDENT)
+            lines[-1] += piece
+    return "\n".join(lines)
+
+
+def _commas(call: str) -> list[tuple[int, int]]:
+    """Where commas stand that are in no text, and within how many brackets."""
+    found, depth, quoted, escaped = [], 0, "", False
+    for at, letter in enumerate(call):
         if quoted:
             quoted = "" if letter == quoted and not escaped else quoted
             escaped = letter == "\\" and not escaped
         elif letter in "\"'":
             quoted = letter
+        elif letter == ",":
+            found.append((at, depth))
         else:
             depth += (letter in "([{") - (letter in ")]}")
-        if (letter == "," and depth == 1 and not quoted) or end == len(call) - 1:
-            piece, start = call[start : end + 1], end + 1
-            if lines[-1].strip() and len(lines[-1] + piece) > WIDTH:
-                lines.append("   ")
-            lines[-1] += piece
-    return "\n".join(lines)
+    return found
 
 
 def wrapped(text: str, first: str = "", rest: str = "") -> str:

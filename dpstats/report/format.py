@@ -162,6 +162,11 @@ def format_numbers(
     return [text.rjust(width) for text in texts] if pad else texts
 
 
+def gaps(values: Iterable[float]) -> list[float | None]:
+    """Numbers of which those that are not known are missing, so that they print as NA."""
+    return [None if math.isnan(v) else float(v) for v in values]
+
+
 def format_scalar(x: SupportsFloat | None, digits: int = DIGITS) -> str:
     """One number as R's `format` prints it: so many significant digits, less trailing zeros.
 

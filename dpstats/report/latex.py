@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from dpstats.report.escape import escape_latex
+from dpstats.report.escape import escape_latex, prose_latex
 
 TEXT_WIDTH = 345.0
 """Points of a line in LaTeX's article at 10 points, the narrowest of the usual pages."""
@@ -19,6 +19,8 @@ _NARROWEST = 60.0
 """Points of a column of text that is folded."""
 _TALLEST = 45
 """Lines of a page of article at 10 points. LaTeX breaks no float, so what has more must not be one."""
+_NAMES, _VALUES = 0.42, 0.75
+"""Of a line, what the names of statements take at most, and what the statements do."""
 _WIDE_LINE = 60
 """Letters of a line of code from which it is set small and folded."""
 
@@ -30,7 +32,7 @@ def line(
 ) -> str:
     """One row of a tabular, safe after the row or rule before it; ``widths`` of folded columns."""
     sides = align or ["l"] * len(cells)
-    escaped = [escape_latex(cell.strip()) for cell in cells]
+    escaped = [prose_latex(cell.strip()) for cell in cells]
     signed = [re.sub(r"(?:^|(?<=[\[( ]))-(?=[\d.]|Inf)", "$-$", cell) for cell in escaped]
     folds = widths or [None] * len(signed)
     boxed = [
@@ -49,11 +51,57 @@ def _box(cell: str, width: float, side: str) -> str:
     return rf"\parbox[t]{{{width:.0f}pt}}{{{ragged} {folded}\strut}}"
 
 
-def tabular(
+def tabulars(
+    header: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str], rules: Sequence[int]
+) -> list[str]:
+    """A table as tabulars that fit a page each, with their header: columns that do not follow below.
+
+    The first column stands before the others in each. Where rows do not fit, a row that begins with an
+    empty cell stays with the one above it.
+    """
+    made: list[str] = []
+    for block in _side_by_side([header, *rows], align):
+        (head, *body), sides = _columns([header, *rows], align, block)
+        for start, end in _pages(body):
+            within = [k - start for k in rules if start < k < end]
+            made.append(_tabular(head, body[start:end], sides, within))
+    return made
+
+
+def _columns(
+    lines: Sequence[Sequence[str]], align: Sequence[str], chosen: Sequence[int]
+) -> tuple[list[list[str]], list[str]]:
+    return [[line[k] for k in chosen] for line in lines], [align[k] for k in chosen]
+
+
+def _side_by_side(lines: Sequence[Sequence[str]], align: Sequence[str]) -> list[list[int]]:
+    """Columns of tables that fit the width of a page, as many as fit in each."""
+    blocks = [[0]]
+    for k in range(1, len(align)):
+        wider = [*blocks[-1], k]
+        if len(blocks[-1]) > 1 and _fitted(*_columns(lines, align, wider)) is None:
+            wider = [0, k]
+            blocks.append(wider)
+        blocks[-1] = wider
+    return blocks
+
+
+def _pages(rows: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """First rows of the pages of a table, and where they end."""
+    starts, most = [0], _TALLEST - 4
+    while len(rows) - starts[-1] > most:
+        end = starts[-1] + most
+        while end > starts[-1] + 1 and not rows[end][0].strip():
+            end -= 1
+        starts.append(end)
+    return list(zip(starts, [*starts[1:], len(rows)], strict=True))
+
+
+def _tabular(
     header: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str], rules: Sequence[int]
 ) -> str:
     """A tabular no wider than a page: smaller type first, then folded columns of text."""
-    size, folds = fitted([header, *rows], align)
+    size, folds = _fitted([header, *rows], align) or ("scriptsize", [None] * len(align))
     gap = rf"\setlength{{\tabcolsep}}{{{_GAP[size] / 2:g}pt}}" if size else ""
     grid = [
         rf"\begin{{tabular}}{{@{{}}{''.join(align)}@{{}}}}",
@@ -71,8 +119,26 @@ def tabular(
     return f"{{\\{size}{gap}\n{made}}}" if size else made
 
 
-def fitted(lines: Sequence[Sequence[str]], align: Sequence[str]) -> tuple[str, list[float | None]]:
-    """The size of type at which a table fits, and the widths of columns that are folded for it."""
+def pairs(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and statements in two columns, as wide as a line; long ones are folded."""
+    name = max(points(key) for key, _ in rows) / TEXT_WIDTH
+    side, name = ("l", name) if name <= _NAMES else (rf"p{{{_NAMES:g}\linewidth}}", _NAMES)
+    value = min(0.99 - name - _GAP[""] / TEXT_WIDTH, _VALUES)
+    begin = rf"\noindent\begin{{tabular}}{{@{{}}{side}p{{{value:.2f}\linewidth}}@{{}}}}"
+    cells = [f"{_ragged(key, name)} & {_ragged(text, value)} \\\\" for key, text in rows]
+    return "\n".join([begin, *cells, r"\end{tabular}\par"])
+
+
+def _ragged(text: str, width: float) -> str:
+    """A cell of words; where they take several lines, these end where words do."""
+    cell = prose_latex(text)
+    return rf"{{\raggedright {cell}\par}}" if points(text) > width * TEXT_WIDTH else cell
+
+
+def _fitted(
+    lines: Sequence[Sequence[str]], align: Sequence[str]
+) -> tuple[str, list[float | None]] | None:
+    """The size of type at which a table fits, and widths of folded columns; None if none does."""
     natural = [max(points(cell) for cell in column) for column in zip(*lines, strict=True)]
     for size, scale in _SIZES.items():
         if sum(natural) * scale + _GAP[size] * (len(align) - 1) <= TEXT_WIDTH:
@@ -80,7 +146,7 @@ def fitted(lines: Sequence[Sequence[str]], align: Sequence[str]) -> tuple[str, l
         folds = _folded(lines, natural, align, size)
         if size in ("footnotesize", "scriptsize") and folds is not None:
             return size, folds
-    return "scriptsize", [None] * len(align)
+    return None
 
 
 def _folded(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from dpstats.report.format import (
     format_coefficients,
     format_numbers,
     format_scalar,
+    gaps,
     stars,
 )
 from dpstats.report.options import options, shown_digits
@@ -156,11 +157,6 @@ def or_na(value: float) -> str:
 def bounded(value: float) -> str:
     """A bound with three digits, or that there is none."""
     return "not bounded" if math.isinf(value) else or_na(value)
-
-
-def gaps(values: Iterable[float]) -> list[float | None]:
-    """Numbers of which those that are not known are missing, so that they print as NA."""
-    return [None if math.isnan(v) else float(v) for v in values]
 
 
 def model_summary(page: ModelPage, head: tuple[tuple[str, str], ...], fit: Sequence[Part]) -> Page:

@@ -18,6 +18,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)))
 _PUBLIC = "#444444"
 _WIDTH, _HEIGHT = 6.4, 4.2  # inches
 _NARROW = 3.6  # inches of an axes' width below which letters are smaller
+_LEGEND_COLUMNS = 3
 _HANDLE = 0.31  # inches of a column of a legend that are not its text
 
 
@@ -84,26 +85,32 @@ def public_rows(ax: Any, x: Any, y: Any, on_colours: bool = False) -> None:
     )
 
 
-def finish(ax: Any, x: str, y: str, title: str = "", **legend: Any) -> Any:
+def finish(ax: Any, x: str, y: str, title: str = "", above: bool = False, **legend: Any) -> Any:
     """Labels, letters and legend, the same for all plots; names of columns are shown as they are.
 
-    ``legend`` goes to the legend; there is one as soon as something has a label. On narrow axes it
-    stands above the picture, where the figure's layout makes room for it.
+    ``legend`` goes to the legend; there is one as soon as something has a label. On narrow axes, and
+    where what is drawn fills the picture (``above``), it stands above the picture with the title, if the
+    figure's layout makes room for it.
     """
     outside, inside = letters(ax)
     ax.set_xlabel(x, fontsize=outside, parse_math=False)
     ax.set_ylabel(y, fontsize=outside, parse_math=False)
     ax.tick_params(labelsize=inside)
-    if title:
+    names = ax.get_legend_handles_labels()[1]
+    above = (above or _narrow(ax)) and ax.figure.get_layout_engine() is not None
+    above = above and bool(names) and "loc" not in legend
+    if title and not above:
         ax.set_title(title, fontsize=outside, parse_math=False)
-    if names := ax.get_legend_handles_labels()[1]:
+    if names:
         options = {"frameon": True, "framealpha": 0.8, "edgecolor": "none", "fontsize": inside}
-        if "loc" not in legend and _narrow(ax) and ax.figure.get_layout_engine() is not None:
+        if above:
             column = max(map(len, names)) * letter_width(inside) + _HANDLE
-            columns = 2 if 2 * column < size_in_inches(ax)[0] else 1
+            columns = min(max(int(size_in_inches(ax)[0] / column), 1), _LEGEND_COLUMNS)
             options |= {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns}
             options |= {"columnspacing": 1.0, "handlelength": 1.4, "borderpad": 0.2}
-        for text in ax.legend(**options | legend).get_texts():
+            options |= {"title": title, "title_fontsize": outside, "alignment": "left"}
+        made = ax.legend(**options | legend)
+        for text in [made.get_title(), *made.get_texts()]:
             text.set_parse_math(False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

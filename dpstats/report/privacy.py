@@ -20,6 +20,7 @@ from dpstats.report.texts import KeyValues
 from dpstats.report.tradeoff import deltas_of, plot_tradeoff
 
 SEEDED = "seeded: not for release"
+_DERIVED = "From released numbers: no further privacy spent."
 
 
 def total_line(total: Total) -> str:
@@ -311,6 +312,11 @@ class PrivacyStatement:
             f"mu = {format_scalar(self.mu, 4)} (GDP), rho = {format_scalar(self.rho, 4)} (zCDP)"
             f"{slack}, {at}"
         )
+
+    @property
+    def derived(self) -> str:
+        """What stands below numbers that were computed from the release."""
+        return _DERIVED + (f" {SEEDED.capitalize()}." if self.seeded else "")
 
     def __repr__(self) -> str:
         noise = SEEDED if self.seeded else "cryptographic"

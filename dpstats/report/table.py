@@ -308,15 +308,17 @@ class Table(Printed):
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         """Write the table as a LaTeX tabular no wider than a page; the document loads booktabs.
 
-        With a ``caption`` or a ``label`` it is a table that floats.
+        What does not fit a page is several tabulars, below each other. With a ``caption`` or a ``label``
+        it is a table that floats; one longer than a page stands where it is written.
         """
         # By hand: of tabulate's LaTeX forms the one with booktabs' rules escapes on its own
         # terms (no math for Greek letters), and the one that leaves escaping alone has other rules.
-        body = latex.tabular(self.header, self._shown(), self.align, self.rules)
+        parts = latex.tabulars(self.header, self._shown(), self.align, self.rules)
         title = [] if self.title is None else [Heading(self.title).to_latex()]
         notes = [rf"\noindent\raggedright {prose_latex(n)}\par" for n in self.notes]
         below = ["{\\footnotesize\\smallskip", *notes, "}"] if notes else []
-        whole = "\n".join([*title, rf"\noindent {body}\par", *below])
+        body = "\n\\medskip\n".join(rf"\noindent {part}\par" for part in parts)
+        whole = "\n".join([*title, body, *below])
         return latex.floating(whole, caption, label)
 
     @returning_text

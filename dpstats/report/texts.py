@@ -154,14 +154,7 @@ class KeyValues:
         )
 
     def to_latex(self) -> str:
-        lines = [latex.line(pair) for pair in self.pairs]
-        return "\n".join(
-            [
-                r"\noindent\begin{tabular}{@{}lp{0.65\linewidth}@{}}",
-                *lines,
-                r"\end{tabular}\par",
-            ]
-        )
+        return latex.pairs(self.pairs)
 
     def html_body(self) -> str:
         rows = "".join(

@@ -12,8 +12,8 @@ from scipy import special
 
 from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
-from dpstats.report.format import format_pval, format_scalar, stars
-from dpstats.report.options import p_digits, shown_digits
+from dpstats.report.format import LEGEND, format_pval, format_scalar, gaps, stars
+from dpstats.report.options import options, p_digits, shown_digits
 from dpstats.report.result import Coefficients
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Paragraph, Preformatted
@@ -86,8 +86,8 @@ def wald_lines(test: WaldTest | None) -> list[str]:
     return [f"Wald test of all terms: {name} = {value} on {freedom} df, p {shown}"]
 
 
-def terms_page(names: Sequence[str], tests: Sequence[WaldTest], title: str) -> Page:
-    """Wald tests, a line for each; a statistic of an F test is by the degree of freedom."""
+def terms_page(names: Sequence[str], tests: Sequence[WaldTest], title: str, derived: str) -> Page:
+    """Wald tests, a line for each, and what they are ``derived`` from; F is by the degree of freedom."""
     few = any(test.law == "F" for test in tests)
     law, values = "F" if few else "Chisq", [t.chi2 / t.df if few else t.chi2 for t in tests]
     df, p = [test.df for test in tests], [test.p_value for test in tests]
@@ -96,35 +96,52 @@ def terms_page(names: Sequence[str], tests: Sequence[WaldTest], title: str) -> P
             Column("", names, align="l", csv_name="term"),
             Column("Df", [str(k) for k in df], df),
             *_denominator([test.below for test in tests]),
-            Column(law, [format_scalar(v, shown_digits(5)) for v in values], values),
-            Column(f"Pr(>{law})", format_pval(p, p_digits()), p),
-            Column("", stars(p), align="l", in_csv=False),
+            Column(law, [format_scalar(v, shown_digits(5)) for v in gaps(values)], gaps(values)),
+            *_p_values(law, p),
         ],
         title=title,
+        notes=_legend(p),
         main=True,
     )
-    return Page((table, Paragraph("From released numbers: no further privacy spent.")))
+    return Page((table, Paragraph(derived)))
 
 
-def nested_page(models: Sequence[str], test: WaldTest, free: bool) -> Page:
-    """R's anova of two nested models, as a Wald test."""
+def nested_page(models: Sequence[str], test: WaldTest, derived: str | None) -> Page:
+    """R's anova of two nested models, as a Wald test; ``derived`` where both are from one release."""
     law, value, p = test.law, test.statistic, test.p_value
-    from_one = "Both models come from one release: no further privacy spent."
     lines = "\n".join(f"Model {i + 1}: {text}" for i, text in enumerate(models))
     table = Table.from_columns(
         [
             Column("", ("1", "2"), align="l", csv_name="model"),
             Column("Df", ("", str(test.df)), (None, test.df)),
             *_denominator([math.inf, test.below]),
-            Column(law, ("", format_scalar(value, shown_digits(5))), (None, value)),
-            Column(f"Pr(>{law})", ("", format_pval([p], p_digits())[0]), (None, p)),
-            Column("", ("", stars([p])[0]), align="l", in_csv=False),
+            Column(law, ("", format_scalar(gaps([value])[0], shown_digits(5))), (None, value)),
+            *_p_values(law, [None, p]),
         ],
         title="Wald test of nested models",
+        notes=_legend([p]),
         main=True,
     )
-    parts = [table, Paragraph(from_one)] if free else [table]
+    parts = [table] if derived is None else [table, Paragraph(derived)]
     return Page((Preformatted(lines), *parts))
+
+
+def _p_values(law: str, values: Sequence[float | None]) -> list[Column]:
+    """p values and their stars; a line of None is empty, one of NaN is NA."""
+    blank = [v is None for v in values]
+    known = gaps([math.nan if v is None else v for v in values])
+    texts, marks = format_pval(known, p_digits()), stars(known)
+    shown = [["" if b else t for b, t in zip(blank, each, strict=True)] for each in (texts, marks)]
+    starred = [Column("", shown[1], align="l", in_csv=False)] if options.stars else []
+    return [Column(f"Pr(>{law})", shown[0], known), *starred]
+
+
+def _legend(values: Sequence[float]) -> list[str]:
+    """What stars stand for where there are some, and what NA stands for."""
+    legend = [LEGEND] if options.stars and any(v < 0.1 for v in values) else []
+    lost = any(math.isnan(v) for v in values)
+    why = "NA: a coefficient that is tested has no standard error; the summary of the fit says why."
+    return legend + ([why] if lost else [])
 
 
 def _denominator(below: Sequence[float]) -> list[Column]:

@@ -36,7 +36,7 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
     title = f"Wald tests of the terms, {how.get(type, 'each adjusted for all others')}"
     lines = [(n, t.df, t.chi2, t.p_value, t.below) for n, t in zip(names, tests, strict=True)]
     frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value", "df_denominator"])
-    return TermTests(frame, terms_page(names, tests, title))
+    return TermTests(frame, terms_page(names, tests, title, fit.privacy.derived))
 
 
 def _require_alike(fit1: Model, fit2: Model) -> None:
@@ -127,5 +127,5 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
         )
     where = large.coefficients.others([large.coefficients.terms.index(t) for t in extra])
     test = WaldTest.that_are_zero(large.coefficients, where)
-    free = small.privacy is large.privacy
-    return Anova.of(test, nested_page([small.formula, large.formula], test, free))
+    derived = large.privacy.derived if small.privacy is large.privacy else None
+    return Anova.of(test, nested_page([small.formula, large.formula], test, derived))

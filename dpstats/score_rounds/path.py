@@ -31,6 +31,8 @@ class Path(Printed):
     penalty : str
     coef : DataFrame
         One row per penalty: its size, then the coefficients.
+    derived : str
+        What the page says of their origin.
 
     See Also
     --------
@@ -48,6 +50,7 @@ class Path(Printed):
 
     penalty: str
     coef: pd.DataFrame
+    derived: str
     unpenalised: Coefficients | None = None
     n: float = math.nan
     constant: int | None = None
@@ -90,7 +93,9 @@ class Path(Printed):
         lambdas = self.coef["lambda"].to_numpy()
         at = min(np.flatnonzero(values == values.min()), key=lambda k: float(lambdas[k]))
         series = pd.Series(coef[at], index=list(c.terms), name="estimate")
-        return BestPenalty(criterion.upper(), float(lambdas[at]), float(values[at]), series)
+        return BestPenalty(
+            criterion.upper(), float(lambdas[at]), float(values[at]), series, self.derived
+        )
 
     def plot(
         self, terms: Sequence[str] | None = None, intercept: bool = False, ax: Any = None
@@ -128,8 +133,8 @@ class Path(Printed):
             Column(str(name), [format_scalar(v, 4) if v else "." for v in shown[name]], shown[name])
             for name in shown.columns
         ]
-        more = f"; {len(places)} of {rows} penalties, .coef has all" if rows > len(places) else ""
-        note = f"{self.penalty} path from the released moments: no further privacy spent{more}"
+        more = f", {len(places)} of {rows} penalties: .coef has all" if rows > len(places) else ""
+        note = f"{self.penalty} path{more}. {self.derived}"
         return Page((Table.from_columns(columns, notes=(note,)),))
 
 
@@ -146,6 +151,8 @@ class BestPenalty:
         Of the criterion.
     estimate : Series
         The coefficients there, which are drawn towards zero.
+    derived : str
+        What the page says of their origin.
 
     See Also
     --------
@@ -156,6 +163,7 @@ class BestPenalty:
     penalty: float
     value: float
     estimate: pd.Series
+    derived: str
 
     def coef(self) -> pd.Series:
         """Coefficients at this penalty, indexed by the columns of the design."""
@@ -172,6 +180,7 @@ class BestPenalty:
         return tuple(self.estimate.index[self.estimate == 0])
 
     def __repr__(self) -> str:
-        head = f"Smallest {self.criterion} at lambda = {self.penalty:.4g}: no further privacy spent"
+        head = f"Smallest {self.criterion} at lambda = {self.penalty:.4g}:"
         out = ", ".join(self.left_out)
-        return f"{head}\n{self.estimate.to_string()}" + (f"\nLeft out: {out}" if out else "")
+        lines = [head, self.estimate.to_string(), *([f"Left out: {out}"] if out else [])]
+        return "\n".join([*lines, self.derived])

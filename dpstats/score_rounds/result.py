@@ -67,6 +67,11 @@ _OWN_SANDWICH = (
     'of errors is constant, update(..., vcov="iid").'
 )
 
+_LEAVES_HIDDEN = (
+    "Standard errors are not given: what is left out has coefficients whose errors noise hides, and the "
+    "others would take these on. Fit the smaller model with a budget of its own."
+)
+
 
 def _growth(larger: Estimate, smaller: Estimate) -> float:
     """Growth of the variance of errors by what is left out, where errors allow for any variance."""
@@ -414,6 +419,8 @@ class Model(Result):
             unknown = np.full_like(estimate.sampling, np.nan)  # that of the noise is as it was
             estimate = replace(estimate, sampling=unknown)
             doubts = (_OWN_SANDWICH, *doubts)
+        elif np.isnan(estimate.privacy).all() and not np.isnan(self.estimate.privacy).all():
+            doubts = (_LEAVES_HIDDEN, *doubts)
         terms = [self.coefficients.terms[k] for k in kept]
         alone = self.public_fit
         if alone is not None:
@@ -466,7 +473,7 @@ class Model(Result):
         off = matrix @ c.coef[asked] - values
         sampling, privacy = (matrix @ part[block] @ matrix.T for part in (c.sampling, c.privacy))
         test = WaldTest.that_is_zero(off, sampling, privacy, c.freedom)
-        return Anova.of(test, terms_page([text], [test], "Wald test"))
+        return Anova.of(test, terms_page([text], [test], "Wald test", self.privacy.derived))
 
     def _require_no_factor(self, hypothesis: Any) -> None:
         """Raise where a hypothesis is the name of a term, and not that of its one coefficient."""
@@ -508,4 +515,5 @@ class Model(Result):
         grid, coef = penalised_path(self.estimate, constant, penalty, lambdas, alpha, out)
         frame = pd.DataFrame(coef, columns=list(self.coefficients.terms))
         frame.insert(0, "lambda", grid)
-        return Path(penalty, frame, self.coefficients, float(self.nobs), self.design.constant)
+        c, derived = self.coefficients, self.privacy.derived
+        return Path(penalty, frame, derived, c, float(self.nobs), self.design.constant)

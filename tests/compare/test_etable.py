@@ -419,6 +419,13 @@ def test_sizes_that_floats_hardly_hold_are_printed() -> None:
     assert len(str(etable(many)).splitlines()) > 2000
 
 
+@pytest.mark.parametrize(("unit", "shown"), [(1.0, "e+09"), (1e-12, "e-03")])
+def test_large_and_small_numbers_have_the_digits_of_their_error(unit: float, shown: str) -> None:
+    fit = _alike({"x": 1.23456789e9 * unit}, {"x": 5.03e5 * unit}, df_resid=100)
+    assert f"1.234568{shown}***" in str(etable(fit))
+    assert f"[1.233582{shown}, 1.235554{shown}]" in str(etable(fit, interval=True))
+
+
 def test_a_note_that_cutting_may_have_moved_coefficients_marks_its_column() -> None:
     public, private = fair()
     tight = dp_lm(FORMULA, private, public=public, mu=0.05, seed=1)

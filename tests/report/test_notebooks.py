@@ -43,7 +43,7 @@ def test_a_path_shows_some_penalties_and_no_negative_zero() -> None:
     path = FIT.path("lasso")
     shown = str(path)
     assert len(shown.splitlines()) < 16
-    assert "of 50 penalties, .coef has all" in " ".join(shown.split())
+    assert "of 50 penalties: .coef has all" in " ".join(shown.split())
     assert "-0.000000" not in shown
     assert len(path.coef) == 50
     assert "<table" in path._repr_html_()

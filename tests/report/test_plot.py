@@ -237,7 +237,7 @@ def test_paths_at_a_few_penalties() -> None:
 def test_many_paths_have_styles_and_names_of_their_own() -> None:
     names = ["Intercept", *(f"x{j}" for j in range(20))]
     frame = pd.DataFrame([[1.0, *np.linspace(0, 0.1, 21)], [10.0, *np.zeros(21)]])
-    ax = Path("ridge", frame.set_axis(["lambda", *names], axis=1)).plot()
+    ax = Path("ridge", frame.set_axis(["lambda", *names], axis=1), "From released numbers.").plot()
     assert len({(line.get_color(), str(line._dash_pattern)) for line in ax.lines}) == 20
     ax.figure.canvas.draw()
     boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)

@@ -124,7 +124,7 @@ def test_latex(page: Page) -> None:
 
 \noindent\texttt{lm(dist~\textasciitilde{}~speed\_x)}\par
 
-\noindent\begin{tabular}{@{}lp{0.65\linewidth}@{}}
+\noindent\begin{tabular}{@{}lp{0.75\linewidth}@{}}
 privacy & $\mu$ = 1, $\delta$ $\leq$ 1e-6 \\
 n & 50 \\
 \end{tabular}\par
@@ -247,6 +247,23 @@ def test_latex_fits_the_width_of_a_page(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull" not in done.stdout
+
+
+def test_latex_breaks_tables_that_fit_no_page() -> None:
+    """Columns that do not fit follow below, behind the first; rows on the next page, with a header."""
+    wide = Table(("", *(f"(fit {k})" for k in range(12))), (("x", *["-0.0123***"] * 12),))
+    text = wide.to_latex()
+    heads = [line for line in text.splitlines() if "(fit " in line]
+    assert len(heads) == text.count("\\begin{tabular}") > 1
+    assert re.findall(r"fit (\d+)", " ".join(heads)) == [str(k) for k in range(12)]
+    assert all(head.startswith(" & ") for head in heads)
+    assert text.count("x & $-$0.0123") == len(heads)
+    # an error stands below its estimate: 41 rows of 120 fit a page, of which one belongs to the next
+    tall = Table(("", "v"), tuple((f"x{k // 2}" if k % 2 == 0 else "", "1") for k in range(120)))
+    parts = tall.to_latex().split("\\begin{tabular}")[1:]
+    rows = [re.findall(r"^(.*?) ?& [v1] ", part, re.MULTILINE) for part in parts]
+    assert [len(names) - 1 for names in rows] == [40, 40, 40]
+    assert [names[1] for names in rows] == ["x0", "x20", "x40"]
 
 
 def test_latex_of_a_long_page_is_no_float() -> None:

@@ -239,7 +239,7 @@ def category_fields(text: str, levels: Sequence[Any], options: Mapping[str, Any]
             "out of the formula, or declare its levels with limits={column: [levels]}."
         )
     names, coding = [], {}
-    shown = [*map(_short, kept)]
+    shown = [*map(short_level, kept)]
     try:
         for reduced in (False, True):
             with np.errstate(all="ignore"):
@@ -281,7 +281,7 @@ def combined_levels(levels: Sequence[Sequence[Any]], sep: str = ".") -> Sequence
         return levels[0]
     if math.prod(map(len, levels)) > _MOST_TERMS:
         raise FormulaError(f"interaction() makes {_MOST_TERMS} levels at most.")
-    short = [[*map(_short, one)] for one in levels]
+    short = [[*map(short_level, one)] for one in levels]
     made = [sep.join(reversed(parts)) for parts in product(*reversed(short))]
     if len(set(made)) < len(made):
         raise FormulaError(
@@ -311,13 +311,15 @@ def _contrasts(spec: Any, levels: Sequence[str]) -> Any:
         given["base"] = levels[at - 1]
     if "base" in given:
         counts = f"; C(g, base={given['base']}) counts them" if type(given["base"]) is int else ""
-        given["base"] = _short(given["base"])  # '4' means the number 4 where levels are numbers
+        given["base"] = short_level(
+            given["base"]
+        )  # '4' means the number 4 where levels are numbers
         if given["base"] not in levels:
             raise ValueError(f"'{given['base']}' is not one of {', '.join(levels[:12])}{counts}")
     return getattr(TRANSFORMS["contr"], spec["contrast"])(**given)
 
 
-def _short(level: Any) -> str:
+def short_level(level: Any) -> str:
     """A level as names of columns show it: 2.0 as 2."""
     whole = isinstance(level, float) and level.is_integer() and abs(level) < 2**53
     return str(int(level) if whole else level)

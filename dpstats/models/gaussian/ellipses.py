@@ -18,11 +18,12 @@ from dpstats.report.result import quantile
 
 @dataclass(frozen=True)
 class Ellipse:
-    """A Gaussian to draw, and its name in the legend."""
+    """A Gaussian to draw, and its name in the legend; of a mixture with its ``weight``."""
 
     name: str
     mean: Floats
     covariance: Floats
+    weight: float = 1.0
 
 
 def plot_ellipses(
@@ -49,7 +50,8 @@ def plot_ellipses(
         ax.plot(*outline, **line_style(j), label=f"{one.name}, {100 * level:.4g} %")
         ax.plot(*one.mean[list(pair)], "+", color=line_style(j)["color"], markersize=9)
     title = f"two of {len(terms)} columns: x=, y= name others" if len(terms) > 2 and x is y else ""
-    return finish(ax, terms[pair[0]], terms[pair[1]] if len(pair) > 1 else "density", title)
+    second_label = terms[pair[1]] if len(pair) > 1 else "density"
+    return finish(ax, terms[pair[0]], second_label, title, above=True)
 
 
 def _pair(terms: Sequence[str], x: str | None, y: str | None) -> tuple[int, ...]:
@@ -81,4 +83,4 @@ def _density(ax: Any, one: Ellipse, j: int, style: dict[str, Any]) -> None:
     sd = math.sqrt(one.covariance[j, j])
     grid = one.mean[j] + sd * np.linspace(-4, 4, 200)
     height = np.exp(-(((grid - one.mean[j]) / sd) ** 2) / 2) / (sd * math.sqrt(2 * math.pi))
-    ax.plot(grid, height, **style, label=one.name)
+    ax.plot(grid, one.weight * height, **style, label=one.name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpstats.arrays import Floats
-from dpstats.report.format import format_scalar
-from dpstats.report.model import closing_blocks, gaps, head_parts, or_na
+from dpstats.report.format import format_scalar, gaps
+from dpstats.report.model import closing_blocks, head_parts, or_na
 from dpstats.report.released import Released
 from dpstats.report.result import Coefficients
 from dpstats.report.table import Column, Page, Part, Table

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpstats.report.format import format_numbers, format_pval, format_scalar
-from dpstats.report.model import ModelPage, gaps, model_summary, row_lines
+from dpstats.report.format import format_numbers, format_pval, format_scalar, gaps
+from dpstats.report.model import ModelPage, model_summary, row_lines
 from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Lines, Paragraph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_scalar
@@ -63,6 +64,8 @@ def _fit_lines(page: LinearPage) -> list[str]:
     lines, digits = [], shown_digits(4)
     if page.sigma is None:
         lines.append("Residual standard error: not released by this method")
+    elif math.isnan(page.sigma):
+        lines.append("Residual standard error: not given where no coefficient has an error")
     else:
         df = page.filled - len(page.coefficients.coef)
         lines.append(

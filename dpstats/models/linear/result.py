@@ -65,7 +65,7 @@ class LinearModel(MarginalModel):
     def _page(self, with_bounds: bool) -> LinearPage:
         return LinearPage(
             **self._page_items(with_bounds),
-            sigma=None if math.isnan(self.sigma) else self.sigma,
+            sigma=None if self.estimate.dispersion is None else self.sigma,
             sigma_source=self.sigma_source,
             r_squared=self._r_squared(),
             ranges=self._ranges(),

@@ -277,7 +277,9 @@ class MixtureModel(Released):
     def plot(
         self, x: str | None = None, y: str | None = None, level: float = 0.95, ax: Any = None
     ) -> Any:
-        """An ellipse for each component in two columns, and public points.
+        """An ellipse for each component in two columns, with its weight, and public points.
+
+        Of one column the densities, times the weights.
 
         Parameters
         ----------
@@ -293,9 +295,9 @@ class MixtureModel(Released):
         """
         numbers = self.numbers
         ellipses = [
-            Ellipse(f"component {name}", mean, matrix)
-            for name, mean, matrix in zip(
-                self._names, numbers.means, numbers.covariances, strict=True
+            Ellipse(f"component {name} ({weight:.2f})", mean, matrix, weight)
+            for name, weight, mean, matrix in zip(
+                self._names, numbers.weights, numbers.means, numbers.covariances, strict=True
             )
         ]
         return plot_ellipses(self.terms, ellipses, self.public_points, x, y, level, ax)

@@ -1,5 +1,6 @@
 """The summary as people see it, letter by letter, in every form."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 from dpstats.accounting.privacy import Privacy
 from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound, Premise
+from dpstats.report.format import LEGEND
 from dpstats.report.model import Diagnostic, print_page
 from dpstats.report.privacy import PrivacyStatement, Spent
 from dpstats.report.result import Coefficients
@@ -148,9 +150,18 @@ def test_missing_standard_errors_print_as_na() -> None:
 
 
 def test_anova_reads_as_rs() -> None:
-    text = nested_page(["y ~ x", "y ~ x + z"], WaldTest(3.5, 1), free=True).to_text()
+    text = nested_page(["y ~ x", "y ~ x + z"], WaldTest(3.5, 1), "From one release.").to_text()
     assert "Model 1: y ~ x\nModel 2: y ~ x + z" in text
     assert re.search(r"2\s+1\s+3.5\s+0.0614\s+\.", text)
+    assert LEGEND in text
+    assert text.endswith("\n\nFrom one release.")
+
+
+def test_a_test_without_errors_is_na_and_says_why() -> None:
+    text = nested_page(["y ~ x", "y ~ x + z"], WaldTest(math.nan, 1), None).to_text()
+    assert re.search(r"2\s+1\s+NA\s+NA\n", text)
+    assert "NA: a coefficient that is tested has no standard error" in text
+    assert LEGEND not in text
 
 
 if __name__ == "__main__":

@@ -669,13 +669,17 @@ def test_ellipses_are_drawn_over_the_public_rows(pyplot: Any) -> None:
     assert len(ax.lines[0].get_xdata()) == len(PUBLIC)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x1", "x2")
     names = [t.get_text() for t in ax.get_legend().get_texts()]
-    assert names == ["public rows", *[f"component {j}, 95 %" for j in (1, 2, 3)]]
+    weights = fit().weights
+    shown = [f"component {j} ({w:.2f}), 95 %" for j, w in enumerate(weights, 1)]
+    assert names == ["public rows", *shown]
     ax.figure.canvas.draw()
     own = pyplot.figure().add_subplot()
     assert fit().plot("x2", "x1", level=0.5, ax=own) is own
     assert (own.get_xlabel(), own.get_ylabel()) == ("x2", "x1")
     single = quietly(fit, formula=["x1"], k=2).plot()
     assert single.get_ylabel() == "density"
+    areas = [np.trapezoid(line.get_ydata(), line.get_xdata()) for line in single.lines[1:]]
+    assert sum(areas) == pytest.approx(1, abs=1e-3)  # the weights, not one for each
     single.figure.canvas.draw()
     swapped = fit().plot(y="x1")
     assert (swapped.get_xlabel(), swapped.get_ylabel()) == ("x2", "x1")
