@@ -123,6 +123,7 @@ class Values:
     offset: Floats | None = None
     weight: Floats | None = None
     above: Floats | None = None
+    usable: NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         return "<values of private rows>"

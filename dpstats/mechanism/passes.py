@@ -2,9 +2,8 @@
 
 `PrivateRows` reads an encoded table and lets a function of one slab run over all of them in
 parallel; `WhitenedRows` applies one public matrix to every row as it is read. What a row becomes,
-and what is summed of it, is decided by their children (`LinearRows`, `ScoreRows`, `CellRows`,
-...). They are the only objects of the package that hold numbers of private rows, and they give none
-of them away: their methods return exact integer totals to a session, which adds the noise.
+and what is summed of it, is decided by their children. They alone hold numbers of private rows, and
+give none of them away: methods return exact integer totals to a session, which adds the noise.
 
 Every step is arithmetic of IEEE floats element by element, or exact, so that the result for a row
 depends on that row alone and not on where it stands.
@@ -67,6 +66,8 @@ class Block(Protocol):
     def weight(self) -> Floats | None: ...
     @property
     def above(self) -> Floats | None: ...
+    @property
+    def usable(self) -> NDArray[np.bool_] | None: ...
 
 
 class RowSource(Protocol):
@@ -90,9 +91,8 @@ class RowSource(Protocol):
 def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
     """Counts of non-negative values in bins of a quarter octave, from 2**lowest upwards.
 
-    The bin is read off the bits of the float (exponent and two leading mantissa bits): edges are
-    2^k (1, 1.25, 1.5, 1.75), no logarithm is computed and no rounding can move a value. Values below
-    or above the range count in the first or last bin; zeros count nowhere.
+    Edges are 2^k (1, 1.25, 1.5, 1.75): the bin is read off the bits of the float, and no rounding moves
+    a value. Those below or above the range count in the first or last bin; zeros count nowhere.
     """
     code, last = (values.view(np.int64) >> 50) - ((lowest + 1023) << 2), 4 * octaves - 1
     np.minimum(np.maximum(code, 0, out=code), last, out=code)

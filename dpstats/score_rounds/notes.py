@@ -376,7 +376,7 @@ def unused_note(
     if persons is None:
         return _unused(rest.empty_share, causes)
     share = 100 * min(rest.empty_share, 0.99)
-    why = {"within": "one row, or rows that are all alike, or ", "all": ""}[persons]
+    why = {"within": "one row, or ", "all": ""}[persons]
     return (
         f"About {in_prose(share)}% of the persons contribute nothing: they have {why}none that can "
         f"be used ({causes}).",

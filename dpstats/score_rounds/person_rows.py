@@ -169,7 +169,7 @@ class PersonRows(ScoreRows):
         return np.asarray(slab.persons(marked.astype(np.float64)) > 0)
 
     def _empty(self, slab: Any) -> NDArray[np.bool_]:
-        return np.asarray(slab.persons(slab.norm) == 0)
+        return np.asarray(self._counted(slab) == 0)
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:

@@ -88,9 +88,10 @@ class LeastSquares:
 
 @dataclass
 class Slab:
-    """Rows: z (d, b), |z|, eta0, y and the prior weight; zeros where empty.
+    """Rows: z (d, b), |z|, eta0, y and the prior weight; zeros where they are not used.
 
-    ``above`` is 1 where the weight was above its public bound, or a number outside its declared box.
+    ``above`` is 1 where the weight was above its public bound, or a number outside its declared box;
+    ``unused`` marks rows that are not used, if any: z may be zero of others, without a constant.
     ``seen`` is what the family last said of them, and where: rounds look at an anchor twice.
     """
 
@@ -100,6 +101,7 @@ class Slab:
     y: Floats
     weight: Floats | None
     above: Floats | None
+    unused: NDArray[np.bool_] | None = None
     seen: tuple[bytes, tuple[Floats, Floats, Floats]] | None = None
 
     def __repr__(self) -> str:
@@ -219,7 +221,10 @@ class ScoreRows(WhitenedRows[Slab]):
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
         offset = np.zeros(len(block.y)) if block.offset is None else block.offset
-        columns = (block.y, offset)
+        y = block.y
+        if block.usable is not None and not block.usable.all():
+            y = np.where(block.usable, y, np.nan)
+        columns = (y, offset)
         if block.weight is None and block.above is None:
             return block.x, columns
         above = np.zeros(len(block.y)) if block.above is None else block.above
@@ -251,7 +256,7 @@ class ScoreRows(WhitenedRows[Slab]):
         kept = space.reshape(-1).view(np.float32)[: z.size].reshape(z.shape)
         kept[...] = z
         size = norm * (1 + 2.0**-22)
-        return Slab(kept, size, slab.eta.copy(), slab.y, slab.weight, slab.above)
+        return Slab(kept, size, slab.eta.copy(), slab.y, slab.weight, slab.above, slab.unused)
 
     def _slab(
         self,
@@ -265,17 +270,22 @@ class ScoreRows(WhitenedRows[Slab]):
         weight, above = columns[2:] if len(columns) > 2 else (None, None)
         norm = self._placed(z, exponent, norm)
         eta = np.add(fitted, offset, out=fitted)
-        alive = self._family.possible(y) & (norm > SHORTEST)
+        alive = self._family.possible(y)
         for values in (norm, eta, y):
             if not np.isfinite(values.sum()):
                 alive &= np.isfinite(values)
         if weight is not None:
             alive &= np.isfinite(weight) & (weight > 0)
+        told = alive & (norm > SHORTEST)
+        if not told.all():
+            z[:, ~told] = 0.0
+            norm = np.where(told, norm, 0.0)
+        unused = None
         if not alive.all():
-            z[:, ~alive] = 0.0
-            norm, eta, y = (np.where(alive, v, 0.0) for v in (norm, eta, y))
+            eta, y = (np.where(alive, v, 0.0) for v in (eta, y))
             weight = None if weight is None else np.where(alive, weight, 0.0)
-        return Slab(z, norm, eta, y, weight, above)
+            unused = ~alive
+        return Slab(z, norm, eta, y, weight, above, unused)
 
     def _placed(self, z: Floats, exponent: NDArray[np.int32], norm: Floats) -> Floats:
         """Lengths of rows, cut to the radius of step 1, in floats; and the rows, in place."""
@@ -386,7 +396,7 @@ class ScoreRows(WhitenedRows[Slab]):
         """Totals of q q', of s, of s s', of squared residuals, of cut, empty and outside rows.
 
         q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
-        square^2/steps^2. A row counts as empty when z = 0; or else as outside when a number or its
+        square^2/steps^2. A row that is not used counts as empty; or else as outside when a number or its
         weight lay beyond its limits; or else as cut when its score or its information row was.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
@@ -486,7 +496,7 @@ class ScoreRows(WhitenedRows[Slab]):
 
     def _empty(self, slab: Slab) -> NDArray[np.bool_]:
         """Which count nowhere."""
-        return np.asarray(slab.norm == 0)
+        return np.zeros(len(slab.y), dtype=np.bool_) if slab.unused is None else slab.unused
 
 
 def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray[np.bool_]]:

@@ -26,6 +26,7 @@ class _Table:
     offset: Floats | None = None
     weight: Floats | None = None
     above: Floats | None = None
+    usable: np.ndarray | None = None
     threads: Any = None
 
     @property

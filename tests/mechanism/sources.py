@@ -25,6 +25,7 @@ class Slab:
     offset: Floats | None = None
     weight: Floats | None = None
     above: Floats | None = None
+    usable: NDArray[np.bool_] | None = None
 
 
 class Arrays:

@@ -97,6 +97,23 @@ def test_effects_of_persons_are_those_of_dummies(years: bool) -> None:
     assert (fit.nobs, fit.n) == (len(kept), _PRIVATE.who.nunique())
 
 
+@pytest.mark.parametrize("vcov", ["hetero", "iid"])
+def test_persons_whose_regressors_do_not_vary_tell_of_the_variance_of_errors(vcov: str) -> None:
+    still = _PRIVATE.assign(x=_PRIVATE.x.where(_PRIVATE.who % 3 > 0, 1.0))
+    public = _PUBLIC.assign(x=_PUBLIC.x.where(_PUBLIC.who % 3 > 0, 1.0))
+    fit = dp_feols("y ~ x | who", still, public, person="who", vcov=vcov, **_EXACT)
+    kept = _kept(still)
+    x, y = _within(kept, ["x"]), _within(kept, ["y"])[:, 0]
+    coef, error, residual = _clustered(x, x, y, kept.who.to_numpy(), 2)
+    freedom = len(kept) - kept.who.nunique() - 1
+    assert fit.sigma == pytest.approx(np.sqrt(residual @ residual / freedom), rel=1e-5)
+    if vcov == "iid":
+        error = fit.sigma / np.sqrt((x**2).sum(axis=0))
+    assert fit.coef().to_numpy() == pytest.approx(coef, rel=1e-5)
+    assert fit.se().to_numpy() == pytest.approx(error, rel=1e-5)
+    assert not any("contribute nothing" in note for note in fit.notes)
+
+
 def test_missing_cells_leave_the_other_rows_of_a_person() -> None:
     holes = _PRIVATE.assign(x=_PRIVATE.x.where(np.arange(len(_PRIVATE)) % 9 > 0))
     fit = dp_feols("y ~ x + d | who", holes, _PUBLIC, person="who", **_EXACT)

@@ -374,6 +374,21 @@ def test_the_sandwich_of_a_sub_model_is_not_given_where_what_is_left_out_matters
     assert made.se().to_numpy() == pytest.approx(plain.bse.to_numpy(), rel=0.06)
 
 
+@pytest.mark.parametrize("vcov", ["hetero", "iid"])
+def test_through_the_origin_rows_of_zeros_are_rows(vcov: str) -> None:
+    """They tell nothing of the slope, and as much as others of the variance of errors."""
+    rng = np.random.default_rng(5)
+    x = np.where(rng.random(20_000) < 0.5, 0.0, rng.normal(size=20_000))
+    table = pd.DataFrame({"x": x, "y": x + rng.normal(size=20_000)})
+    open_fit = sm.OLS(table.y, table[["x"]]).fit()
+    for public in (table[:500], None):
+        found = dp_lm("y ~ 0 + x", table, public=public, mu=20, seed=1, vcov=vcov)
+        assert found.nobs == len(table)
+        assert not any("not used" in note for note in found.notes)
+        assert found.sigma == pytest.approx(open_fit.scale**0.5, rel=0.03)
+        assert found.se()["x"] == pytest.approx(open_fit.bse["x"], rel=0.05)
+
+
 def test_sub_models_paths_and_tests_spend_nothing() -> None:
     found = fit(mu=50)
     smaller = found.update("~ . - g", vcov="iid")
