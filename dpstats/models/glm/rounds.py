@@ -39,6 +39,8 @@ from dpstats.score_rounds.cuts import (
     cut_for_intervals,
     cut_of_squares,
     gaussian_square,
+    loss_of_few,
+    most_of,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, pool_steps, share_left
 from dpstats.score_rounds.leaning import Anchor, LongScores, leaning
@@ -55,6 +57,10 @@ from dpstats.score_rounds.rounds import (
 from dpstats.score_rounds.tails import Tail, counted_excess, tail_of
 from dpstats.score_rounds.whitening import apart, still
 
+_SHORT = 3e-3
+"""Of the root mean square of scores: 90 % are as short as this where one row in 10^5 has the outcome."""
+_FAINT = 0.1
+"""Of the root mean square of information rows, what 90 % of them are if counts are to be believed."""
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
 _UNSURE = 0.7
@@ -129,16 +135,24 @@ class GlmRounds(ScoreRounds[GlmStep]):
         )
         self.unseen = histograms[1].noise_sd
         lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
+        seen, before = self.seen, self.curvature
+        level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
+        size = 0.0 if before is None else math.sqrt(max(float(np.trace(before.used)), 0.0))
+        if lengths[0] < _FAINT * size:  # most rows tell nothing here, and noise hides those that do
+            lengths = size, lengths[1]
+        square = self._square_elsewhere(lengths[1], d * level)
+        if square > 0:
+            lengths = lengths[0], _SHORT * math.sqrt(square)
         self.guesses = lengths
-        tail = tail_of(histograms[1], lengths[1], n) if last else None
+        tail = (
+            tail_of(histograms[1], lengths[1], n, rows=n if square > 0 else None) if last else None
+        )
         long = None if tail is None else self._long_scores(tail)
         costs = _costs(shares, session.left, price, last)
-        seen = self.seen
-        level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
         coef = self.coordinates.back @ self.anchor
         if last or self.family.binary or self.start.rows is not None:
             self.expected = self.start.expected(self.family, coef)
-        plan = self._cuts(histograms, lengths, level, costs, tail)
+        plan = self._cuts(histograms, lengths, level, costs, tail, square)
         assert plan.radius is not None
         if tail is None:
             return plan
@@ -159,9 +173,11 @@ class GlmRounds(ScoreRounds[GlmStep]):
         level: float,
         costs: Shares,
         tail: Tail | None,
+        elsewhere: float,
     ) -> RoundPlan:
         """Cuts of a round from the scales just released and from the scores that are expected.
 
+        ``elsewhere``: the mean square of scores that the few longest of them must have.
         ``level`` is the mean eigenvalue of the information, by which scores are longer than Pearson
         residuals; ``tail`` that of scores, in the last round.
         """
@@ -176,6 +192,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
         square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
         per_person = math.sqrt(max(rows_of_each(self.persons, n), 1.0))
         loss = None if self.expected is None else self.expected.loss()
+        if elsewhere > 0:
+            loss = most_of(*([] if loss is None else [loss]), loss_of_few(elsewhere))
         rare = family.rarer(level, start.mean(family, self.coordinates.back @ self.anchor))
         if rare is not None and not start.shares(family):
             loss = loss_with_unseen(
@@ -198,6 +216,20 @@ class GlmRounds(ScoreRounds[GlmStep]):
             clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
         )
         return RoundPlan(costs, cut, radius, square, last=last)
+
+    def _square_elsewhere(self, length: float, square: float) -> float:
+        """The mean ``square`` of scores under the model, where next to nothing of it is in 90 % of them.
+
+        Where the variance is known it is that of the information. Far from the answer nearly all rows of
+        a probit may have scores of 10^-6, and the few that do not are too few to be seen among noisy
+        counts. A cut by the others would take them off, and all that they tell.
+        """
+        told = (
+            self.family.dispersed
+            or self.persons is not None
+            or length >= _SHORT * math.sqrt(square)
+        )
+        return 0.0 if told else square
 
     def _is_last(self) -> bool:
         """Whether this round is the last: from the plan and from released numbers only."""

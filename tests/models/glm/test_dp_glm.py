@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
+from scipy import special
 
 from dpstats import PublicMoments, anova, dp_glm, public_moments
 from dpstats.datasets import fair
@@ -553,6 +554,19 @@ def test_a_cut_does_not_run_away_from_outcomes_that_noise_hides(m: int) -> None:
         if np.isfinite(found.se()).all():
             assert found.se().min() > 0.1
             assert (np.abs(found.coef()[true.index] - true) < 7 * found.se()[true.index]).all()
+
+
+@pytest.mark.parametrize("seed", [0, 2, 9, 25])
+def test_a_probit_far_from_its_answer_is_not_cut_to_the_rows_that_tell_nothing(seed: int) -> None:
+    """Nearly all its scores are 10^-6 there: a cut by them had errors of 10^-6, and no note."""
+    rng = np.random.default_rng(seed)
+    x, w = rng.normal(835, 480, size=8000).clip(0), rng.normal(size=8000)
+    y = (rng.random(8000) < special.ndtr(-5.5 + 0.0028 * x)).astype(float)
+    table = pd.DataFrame({"x": x, "w": w, "y": y})
+    found = dp_glm("y ~ x + w", table, family="binomial(probit)", mu=0.3, seed=seed).se()
+    link = sm.families.links.Probit()
+    known = sm.GLM(y, sm.add_constant(table[["x", "w"]]), sm.families.Binomial(link)).fit().bse
+    assert not (found.to_numpy() < 0.3 * known.to_numpy()).any()
 
 
 def test_rare_outcomes_have_errors_without_public_rows() -> None:
