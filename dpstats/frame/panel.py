@@ -137,9 +137,8 @@ def _roles(design: Design, formula: PanelFormula, person: str | None) -> dict[st
 
     An interaction of categories may have columns of one of them, which nobody wrote.
     """
-    dummies = [f"C({name})" for name in formula.effects if name != person]
     sought = {
-        "effects": _factors(dummies),
+        "effects": _factors(formula.dummies(person)),
         "endogenous": _factors(formula.endogenous),
         "excluded": _factors(formula.instruments),
         "helpers": _factors(formula.helpers),

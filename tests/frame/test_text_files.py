@@ -1,6 +1,7 @@
 """Text files of rows: what a cell is depends on the design and on the cell, on nothing else."""
 
 import decimal
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -223,3 +224,10 @@ def test_hard_links_are_one_file(tmp_path: Path) -> None:
     (tmp_path / "b.csv").hardlink_to(first)
     with pytest.raises(SchemaError, match="named twice"):
         open_source([first, tmp_path / "b.csv"])
+
+
+@pytest.mark.parametrize("spelled", ["10", "TF", "tf", ("TRUE", "FALSE"), ("true", "false")])
+def test_truth_values_are_read_in_every_spelling(spelled: Sequence[str], tmp_path: Path) -> None:
+    """A declaration says that they are some; zeros and ones were missing values, after the charge."""
+    rows = _ROWS.assign(b=np.where(_ROWS.b, *spelled))
+    np.testing.assert_array_equal(_encoded(_written(tmp_path / "a.csv", rows)), _encoded(_ROWS))

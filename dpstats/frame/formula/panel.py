@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from dpstats.errors import FormulaError
-from dpstats.frame.formula.grammar import Factor, hide_brackets
+from dpstats.frame.formula.grammar import Factor, hide_brackets, replace_quotes
 from dpstats.frame.formula.parse import dot_without, parse, term_code
 
 _SHAPE = (
@@ -17,6 +17,8 @@ _SHAPE = (
 )
 _CALL = re.compile(r"(?<![\w.])i\(")
 _NAME = re.compile(r"[^\W\d][\w.]*|`[^`]+`")
+_PLUS = re.compile(r"\+(?=[^`]*(?:`[^`]*`[^`]*)*$)")
+"""Outside backticks."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,14 @@ class PanelFormula:
     helpers: tuple[str, ...] = ()
     reference: str | None = None
 
+    def dummies(self, absorbed: str | None) -> list[str]:
+        """Terms of the effects but the ``absorbed`` ones."""
+        others = [name for name in self.effects if name != absorbed]
+        return [f"C({name if _NAME.fullmatch(name) else f'`{name}`'})" for name in others]
+
     def design(self, absorbed: str | None) -> str:
         """The formula of all columns that are read; effects but the ``absorbed`` ones are dummies."""
-        parts = [self.exogenous, *(f"C({name})" for name in self.effects if name != absorbed)]
+        parts = [self.exogenous, *self.dummies(absorbed)]
         return f"{self.response} ~ {' + '.join([*parts, *self.instruments, *self.endogenous])}"
 
 
@@ -80,7 +87,7 @@ def panel_formula(
         raise FormulaError(f"'{text}': {_SHAPE}; the first part has a response, 'y ~ x'.")
     response, _, exogenous = (side.strip() for side in first.partition("~"))
     absorbed = tuple(_effects(effects[0])) if effects else ()
-    named = dict.fromkeys([*(name.strip("`") for name in absorbed), *([person] if person else [])])
+    named = dict.fromkeys([*absorbed, *([person] if person else [])])
     exogenous = dot_without(exogenous or "1", named)
     exogenous, helpers, reference = _with_levels(exogenous, truths)
     endogenous: tuple[str, ...] = ()
@@ -147,7 +154,7 @@ def _split(text: str) -> list[str]:
 
 
 def _effects(text: str) -> Iterator[str]:
-    for name in (part.strip() for part in text.split("+")):
+    for name in (part.strip() for part in _PLUS.split(text)):
         if name in ("0", "1"):
             continue
         if not _NAME.fullmatch(name):
@@ -159,7 +166,7 @@ def _effects(text: str) -> Iterator[str]:
                     else "Slopes that differ are written as interactions, C(g):x, in the first part."
                 )
             )
-        yield name
+        yield name.strip("`")
 
 
 def _terms(text: str) -> tuple[str, ...]:
@@ -206,12 +213,14 @@ def _closing(text: str, start: int) -> int:
 
 
 def _arguments(call: str) -> tuple[str, str | None, str | None]:
+    text, quoted = replace_quotes(call)
     try:
-        node = ast.parse(call, mode="eval").body
+        node = ast.parse(text, mode="eval").body
     except SyntaxError:
         node = None
     if isinstance(node, ast.Call) and all(isinstance(arg, ast.Name) for arg in node.args):
-        names = [arg.id for arg in node.args if isinstance(arg, ast.Name)]
+        words = [arg.id for arg in node.args if isinstance(arg, ast.Name)]
+        names = [f"`{quoted[word]}`" if word in quoted else word for word in words]
         given = {word.arg: word.value for word in node.keywords}
         base = given.get("ref")
         if len(names) in (1, 2) and set(given) <= {"ref"}:

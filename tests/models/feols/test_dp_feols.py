@@ -122,6 +122,24 @@ def test_missing_cells_leave_the_other_rows_of_a_person() -> None:
     assert fit.se().to_numpy() == pytest.approx(same.se().to_numpy(), rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("plain", "quoted"),
+    [
+        ("y ~ x | who + year", "y ~ x | `a person` + `year+1`"),
+        ("y ~ x + d | year", "y ~ x + d | `year+1`"),
+        ("y ~ i(year, treat, ref=2010) | who", "y ~ i(`year+1`, treat, ref=2010) | `a person`"),
+    ],
+)
+def test_names_in_backticks_are_effects(plain: str, quoted: str) -> None:
+    odd = {"who": "a person", "year": "year+1"}
+    one = dp_feols(plain, _PRIVATE, _PUBLIC, person="who", mu=2, seed=1)
+    private, public = (t.rename(columns=odd) for t in (_PRIVATE, _PUBLIC))
+    two = dp_feols(quoted, private, public, person="a person", mu=2, seed=1)
+    assert (one.coef().to_numpy() == two.coef().to_numpy()).all()
+    named = [term.replace("`year+1`", "year") for term in two.coef().index]
+    assert named == one.coef().index.tolist()
+
+
 def test_other_effects_are_dummies_of_public_levels() -> None:
     fit = dp_feols("y ~ x + d | year", _PRIVATE, _PUBLIC, person="who", **_EXACT)
     how = {"groups": _PRIVATE.who}
