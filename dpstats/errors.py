@@ -129,10 +129,12 @@ charged_call: ContextVar[str] = ContextVar("the running call, if a budget pays f
 
 
 def note_charge(error: BaseException) -> None:
-    """Where a call is interrupted, or fails for no public reason, say that its charge stays."""
+    """Where a call is interrupted, or fails once it is charged for, say that its charge stays."""
     call = charged_call.get()
     charged_call.set("")
-    if call and not isinstance(error, DPStatsError | PlanWarning):
+    if call and isinstance(error, DPStatsError):
+        error.args = (f"{error} The call stays charged to its budget.", *error.args[1:])
+    elif call:
         error.add_note(f"{call} stays charged to its budget.")
 
 

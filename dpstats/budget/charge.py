@@ -48,11 +48,9 @@ class Charge:
     def ended(self, error: BaseException | None) -> None:
         """The checks have ended, with an error or without."""
         # a warning about the plan is an error where a user has turned warnings into errors
-        if isinstance(error, PassError):
-            if self._budget is not None:
-                error.args = (f"{error} The call stays charged to its budget.",)
-        elif isinstance(error, DPStatsError | PlanWarning):
+        if isinstance(error, DPStatsError | PlanWarning) and not isinstance(error, PassError):
             self._note("withdrawn")
+            charged_call.set("")
         if error is not None:
             note_charge(error)
 

@@ -126,10 +126,10 @@ class Session(Generic[_Rows]):
                 self._rows.close()
             finally:
                 self._until_exit.close()
+                if isinstance(error, PassError | PrivacyError | SchemaError):
+                    error.args = (f"{error} {self._spent_so_far()}",)
                 if error is not None:
                     without_trace(error)
-        if isinstance(error, PassError | PrivacyError | SchemaError):
-            error.args = (f"{error} {self._spent_so_far()}",)
 
     def _once(self, key: Hashable, read: Callable[[], _T]) -> _T:
         """Exact totals that several releases share: read once, and forgotten when the call ends."""
