@@ -75,7 +75,9 @@ def test_a_later_pass_with_other_rows_is_stopped(
     fit: Any = partial(dp_lm, "y ~ x")
     if person is not None:  # of which the first rows count in each pass
         fit = partial(dp_mean, "~ x", person=person)
-    said = r"90 rows when they were counted, and (89|91) in a later .* stays charged to its budget\.$"
+    said = (
+        r"90 rows when they were counted, and (89|91) in a later .* stays charged to its budget\.$"
+    )
     with pytest.raises(PassError, match=said):
         fit(data, public=_PUBLIC, **options)
     assert data.passes == at

@@ -77,7 +77,7 @@ from dpstats.score_rounds.first_look import least_budget
 from dpstats.score_rounds.result import Model
 
 _PUBLIC_ROWS = 30, 300
-_REPEATS_ALONE, _REPEATS_BOUGHT = 3, 3
+_REPEATS_ALONE, _REPEATS_BOUGHT = 3, 7
 """Rehearsals of a fit without public rows, which takes twice as long; and of what these would buy."""
 
 
@@ -486,6 +486,7 @@ def finished_plan(
         std_errors=errors,
         silent=tuple(p.silent for p in rehearsed),
         cautioned=tuple(p.cautioned for p in rehearsed),
+        spread=tuple(p.spread for p in rehearsed),
         nonprivate=nonprivate,
         relative_error=sure,
         bound_sets=tuple(p.bounds for p in rehearsed),

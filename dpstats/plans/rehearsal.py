@@ -110,7 +110,8 @@ class Predicted:
     over the fits that give errors; NaN where most give none, of which ``silent`` is the share.
     ``cautioned``: the share of fits in which cutting may have moved coefficients, noted or allowed for.
     ``bounds`` are those of one rehearsed fit. ``covered``: the share of 95 % intervals that hold the
-    truth, where a rehearsal knows it.
+    truth, where a rehearsal knows it. ``spread``: how much standard errors differ from fit to fit, of
+    the coefficient of which they differ most, as a share; NaN of fewer than three fits.
     """
 
     n: int
@@ -120,6 +121,7 @@ class Predicted:
     cautioned: float
     bounds: tuple[Bound, ...]
     covered: float = math.nan
+    spread: float = math.nan
 
     @property
     def std_error(self) -> Floats:
@@ -211,6 +213,7 @@ class Rehearsal:
             sum(map(_cuts_matter, models)) / len(models),
             _scaled(models[0], total, counting, back)._bounds() if bounds else (),
             math.nan if self.truth is None else _covered(models, self.truth),
+            _spread(known.sum(axis=1)),
         )
 
 
@@ -218,6 +221,12 @@ def _cuts_matter(model: Model) -> bool:
     """Whether a fit warns of cuts, or its errors are mostly an allowance for them."""
     allowed = [line.value or 0.0 for line in model.details if line.name == CUT_ALLOWANCE]
     return bool(model.cautions) or max(allowed, default=0.0) > MOSTLY
+
+
+def _spread(variances: Floats) -> float:
+    """The largest standard deviation of the logarithm of standard errors (fits, coefficients)."""
+    logs = np.log(np.maximum(variances, 1e-300)) / 2
+    return float(logs.std(axis=0, ddof=1).max()) if len(logs) > 2 else math.nan
 
 
 def _covered(models: list[Model], truth: Floats) -> float:

@@ -108,6 +108,9 @@ class Plan(Printed):
         Share of the rehearsed fits that gave no standard errors, for every budget.
     cautioned : tuple of float
         Share of the rehearsed fits in which cutting may have moved coefficients, noted or allowed for.
+    spread : tuple of float
+        How much errors differ from one rehearsed fit to another, of the coefficient of which they differ
+        most, for every budget; NaN where too few fits give any.
     nonprivate : (d,) array
         Standard errors without privacy.
     relative_error : (d,) array
@@ -152,6 +155,7 @@ class Plan(Printed):
     std_errors: tuple[Floats, ...]
     silent: tuple[float, ...]
     cautioned: tuple[float, ...]
+    spread: tuple[float, ...]
     nonprivate: Floats
     relative_error: Floats
     bound_sets: tuple[tuple[Bound, ...], ...]
@@ -267,22 +271,25 @@ def _errors(plan: Plan, part: slice) -> Table:
     labels, errors = plan.labels[part], plan.std_errors[part]
     ratios = [float(np.median(e / plan.nonprivate)) for e in errors]
     below = ["over no privacy", f"epsilon at delta = {format_scalar(plan.shown_delta, 3)}"]
+    below.append("differ between fits by")
     silent = plan.silent[part]
     if any(plan.silent):
         below.append("fits that give no errors")
+    lines = len(plan.terms) + len(below)
     columns = [
         Column("", [*plan.terms, *below], align="l", csv_name="term"),
         Column(
             "no privacy",
-            [*_numbers(plan.nonprivate), "1.00", "", ""][: len(plan.terms) + len(below)],
-            [*gaps(plan.nonprivate), 1.0, None, None][: len(plan.terms) + len(below)],
+            [*_numbers(plan.nonprivate), "1.00", "", "", ""][:lines],
+            [*gaps(plan.nonprivate), 1.0, None, None, None][:lines],
         ),
     ]
-    for label, error, ratio, epsilon, without in zip(
-        labels, errors, ratios, plan.epsilons[part], silent, strict=True
+    for label, error, ratio, epsilon, spread, without in zip(
+        labels, errors, ratios, plan.epsilons[part], plan.spread[part], silent, strict=True
     ):
         last = [or_na(ratio) if ratio >= 10 else _two_places(ratio), format_scalar(epsilon, 3)]
-        raw = [*gaps(error), *gaps([ratio]), epsilon]
+        last.append("NA" if math.isnan(spread) else f"{100 * spread:.0f} %")
+        raw = [*gaps(error), *gaps([ratio]), epsilon, *gaps([spread])]
         if any(plan.silent):
             last.append(f"{100 * without:.0f} %")
             raw.append(without)
