@@ -154,7 +154,7 @@ print("root of the sum of squares:", round(float(np.sqrt((parts["mu"] ** 2).sum(
 # coefficient: by how much cutting would move it if all that was cut pulled in one direction, as is
 # expected from the counts, and what that hardly exceeds, given that noise hides a few rows. Part of
 # the first is in the printed error. What is cut pulls both ways in the main, so the truth is mostly
-# far below both. Where the second is twelve printed errors or more, a note names the coefficients and
+# far below both. Where the second is sixteen printed errors or more, a note names the coefficients and
 # says how large the first is. So:
 #
 # - no note: the intervals may be used as they are. On real tables they cover nearly as often as
@@ -236,9 +236,11 @@ pd.DataFrame(
 ).round(4)
 
 # %% [markdown]
-# The column "known to" of the plan says how far off it may be for having few public rows. It
-# takes private rows to be like them; here they are not quite, and errors are a little smaller than
-# planned.
+# The column "known to" of the plan says how far off it may be for having few public rows, and the line
+# "differ between fits by" how much the errors of one fit differ from those of the next: where the noise is
+# large, what a fit allows for cuts follows noisy counts. A plan takes private rows to be like the public
+# ones. Here they are not quite: the scores of educ and of the constant have longer tails, and at mu = 0.25
+# their errors are half as long again as planned.
 #
 # ## Intervals, tables, pictures
 #

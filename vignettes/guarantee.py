@@ -320,9 +320,9 @@ audit(careful, honest, mu=1, trials=TRIALS)
 # eight are fits without public rows, refuted with three tenths of the noise, or less; three are the
 # rounds of `eptr_lm` and the mixtures by likelihood, refuted with three tenths of it or less;
 # five make the releases of `dp_lm` and `dp_glm` for persons, with effects or instruments, and are
-# refuted with a third of the noise; eight are the four tests of the ePTR paper, whose noise
-# is far more than any of our pairs needs, and the two covariances under pure epsilon, where more
-# runs would be needed; they are refuted with less noise still. Where the table shows next to
+# refuted with a third of the noise; the rest are tests of the ePTR paper, whose noise is far more
+# than any of our pairs needs, and covariances under pure epsilon, where more runs would be
+# needed; they are refuted with less noise still. Where the table shows next to
 # nothing of a method (a ratio near 0), the audit shows next to nothing.
 #
 # The table shows, for each function and method, the worst of its pairs: the lower bound of what is

@@ -324,7 +324,8 @@ dp_lm("log(wage) ~ age + tenure", slips, mu=1, seed=1).tidy().round(4)
 smf.ols("np.log(wage) ~ age + tenure", slips).fit().params.round(4)
 
 # %% [markdown]
-# No note speaks of them, and none can: 5 to 20 rows at mu = 1 are fewer than the noise of a count.
+# No note speaks of them, and none can: five rows are fewer than the noise of a count. How many may go
+# unseen stands among the diagnostics, as *unseen rows*: 25 to 50 at mu = 1.
 # Where such rows are what the study is about (the largest claims, the rarest cases), such a fit is
 # not for it.
 #

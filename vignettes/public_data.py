@@ -237,9 +237,8 @@ pd.DataFrame(few).T.round(2).rename_axis("public rows")
 
 # %% [markdown]
 # Twice as many rows as columns will do, here for both budgets. Beyond eight or ten rows per column
-# nothing is to be gained.
-#
-# *condition after* is the reason: 10 rows make the directions of the design comparable only roughly.
+# nothing is to be gained: the errors of estimates do not fall any more. (The stated ones at mu = 0.25
+# allow for what cuts may have moved, and differ from run to run by more than between the lines.)
 #
 # ## Another population
 #
@@ -312,7 +311,8 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 # How to read the diagnostics of a fit:
 #
 # - *condition after*: between 1 and 2 the sample fits. From about 5 on some direction of the private
-#   design is one that the public sample hardly has, or the other way round. (*condition before* is
+#   design is one that the public sample hardly has, or the other way round; where the sample is no guide
+#   it is left out, and there is no such line. (*condition before* is
 #   about your units and correlations, and no cause for alarm.)
 # - *rounds*: public responses that mislead cost one round more, and next to nothing in accuracy.
 # - *truncated rows*: a share of several per cent means that private rows are longer than the public
@@ -321,17 +321,14 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 #   guide, as in another unit, the fit goes on as without public rows, and says so. Where noise is as large as the
 #   information it says that, and gives no standard errors.
 #
-# Standard errors grow with the error, and so stay honest for samples that are somewhat off, or are
-# those of a fit without public rows where these are left out. Do not
-# rely on them at the far end: where some runs give none, the others are a selection, and may say too
-# little, as with few rows and a column that is five times as wide in the sample. So look at *condition after* first, and where it is beyond 10 take another public sample,
-# whatever the stars show. A sample should have the spread of the private rows in every column, and
-# their units.
+# Standard errors stay honest for samples that are somewhat off (`over stated` is near 1), and are those of a
+# fit without public rows where these are left out. Where some runs give none, the others are a selection,
+# and may say too little. A sample should have the spread of the private rows in every column, and their
+# units.
 
 # %%
-# alt: Coefficients with intervals for two public samples. With one that is alike thin lines
-# hardly exceed the bars of sampling; with one that has a fifth of the spread of age they are
-# longer.
+# alt: Coefficients with intervals for two public samples. With one that is alike, and with one that has
+# a fifth of the spread of age and is left out, thin lines hardly exceed the bars of sampling.
 figure, panels = plt.subplots(
     1, 2, figsize=(10, 2.8), layout="constrained", sharex=True
 )
@@ -341,11 +338,11 @@ for panel, name in zip(panels, ("alike", "a fifth of the spread"), strict=True):
     panel.set_title(name, loc="left")
 
 # %% [markdown]
-# The pictures show what a narrow sample costs: bars are what sampling alone would give, lines the
-# intervals of the fit. Now a real one: women under 25 as the public sample for all of Fair's women.
+# Bars are what sampling alone would give, lines the intervals of the fit: a sample that is of no use costs
+# next to nothing here. Now a real one: women under 25 as the public sample for all of Fair's women.
 # Their ages are next to each other, and so are the years that they have been married. The fit
-# notices: it looks at the spread of the private rows once more before it sums scores, and its errors
-# are hardly longer than without privacy. What it cannot find out is a level that the sample lacks.
+# notices, leaves them out, and its errors are hardly longer than without privacy. What it cannot find out
+# is a level that the sample lacks.
 
 # %%
 for name, sample in {
@@ -428,9 +425,9 @@ pd.DataFrame(rare).T.round(2).astype(object).fillna("")
 # %% [markdown]
 # The two public rows of D are made up: copies of others with another letter, written without a look
 # at the private rows. They show the fit how rare D is, and its errors are on the safe side. A ridge
-# lets the column through but adds no information on it, and here no standard errors are given. A level
-# of 60 people is estimated poorly in any case, since each of them is protected; merging it with a
-# neighbour is often the better model.
+# lets the column through but adds no information on it: most runs give no standard error of it, and the
+# others one that is too small. A level of 60 people is estimated poorly in any case, since each of them
+# is protected; merging it with a neighbour is often the better model.
 #
 # **Missing values.** Rows with a missing value are left out on both sides, public ones visibly (they
 # are counted in the summary), private ones as empty rows, whose share is released with noise. The

@@ -15,9 +15,10 @@
 # # When cuts bite
 #
 # A private mean bounds what one row can add: longer scores are cut. On most tables a cut touches a row
-# in a thousand and moves nothing. Where the response has a long tail and the budget is small, it moves
-# coefficients, towards those of the rows without the tail. This page shows one real table on which that
-# happens, how you see it, and what you do.
+# in a thousand and moves nothing. Where the response has a long tail and the budget is small, either
+# the cut moves coefficients, towards those of the rows without the tail, or it lies so far out that the
+# noise is large. A fit weighs the two, and its intervals allow for both. This page shows one real table
+# on which that is costly, how you see it, and what you do.
 #
 # Run it with `python vignettes/when_cuts_bite.py` (half a minute); pictures need
 # `pip install "dpstats[plot]"`.
@@ -63,16 +64,16 @@ beside = pd.DataFrame(
 beside
 
 # %% [markdown]
-# In real work the first column is not there. It shows here what a cut does: slopes shrink towards
-# zero, since the rows that are cut are those with the largest responses, which the slopes are about.
+# In real work the first column is not there. The distances, of one to three errors without privacy, are
+# noise and cuts together; the errors that the fit prints are longer by as much, as the table below shows.
 #
 # ## How you see it
 #
 # Four places, all computed from released numbers:
 #
-# 1. a note names the coefficients that the cut may have moved by far more than their intervals allow
-#    for (sixteen printed errors, if all that is cut pulled in one direction); `cut allowance` among the
-#    diagnostics says how much of a variance allows for what cuts are expected to have moved;
+# 1. `cut allowance` and `leaning scores` among the diagnostics say how much of a variance allows for what
+#    cuts are expected to have moved; where they may have moved coefficients by sixteen printed errors or
+#    more, if all that is cut pulled in one direction, a note names these;
 # 2. `truncated rows` among the diagnostics: not the share alone counts, but how long what was cut is;
 # 3. among the bounds, the estimated distance to the fit without noise *and without cuts*;
 # 4. the range beside sigma and R-squared in the summary.
@@ -90,7 +91,8 @@ fit.bounds()[["statement", "value", "probability"]].head(3)
 # have moved, and not of the share.
 #
 # Nobody can see from released numbers all that a cut has moved: intervals are widened by what the
-# released tail of the scores lets expect. Ten draws of the noise at each of three budgets:
+# released tail of the scores lets expect. Ten draws of the noise at each of three budgets (`error` in
+# standard errors without privacy, `width` of the intervals over theirs):
 
 # %%
 rows = []
@@ -109,6 +111,9 @@ with warnings.catch_warnings():
                     "median error": np.median(
                         np.abs(one.coef().to_numpy() - truth) / plain.bse.to_numpy()
                     ),
+                    "width": np.median(
+                        (high - low) / (2 * 1.96 * plain.bse.to_numpy())
+                    ),
                     "covered": np.mean((low <= truth) & (truth <= high)),
                     "allowance": one.diagnostics()["value"].get("cut allowance", 0.0),
                     "noted": any("cutting" in str(note) for note in one.notes),
@@ -121,17 +126,19 @@ by_budget
 # ## What you do
 #
 # *More budget, or more rows.* Cuts lie farther out the smaller the noise is: from mu = 0.3 to 3 the
-# share of rows that are cut falls, and what they moved falls below the noise.
+# share of rows that are cut falls, and errors and intervals with it.
 #
 # *Ask what the tail does not decide.* Often the question is not about the sum that few rows make up. A
 # logarithm, a bounded response, or whether there is anything at all are other questions, to be chosen
-# before the rows are seen; their scores are short, and what is cut moves next to nothing.
+# before the rows are seen. Whether there is an affair at all has short scores, and a third of the error.
+# A bound helps where it takes off the tail: a pmin at 10 is still fourteen times the mean, and helps not.
 
 # %%
 short = {
     "affairs": "affairs ~ age + yrs_married + religious + rate_marriage",
     "log1p(affairs)": "log1p(affairs) ~ age + yrs_married + religious + rate_marriage",
     "pmin(affairs, 10)": "pmin(affairs, 10) ~ age + yrs_married + religious + rate_marriage",
+    "pmin(affairs, 3)": "pmin(affairs, 3) ~ age + yrs_married + religious + rate_marriage",
     "I(affairs > 0)": "I(affairs > 0) ~ age + yrs_married + religious + rate_marriage",
 }
 found = []
@@ -174,15 +181,15 @@ logit
 
 # %% [markdown]
 # *Winsorise in the open.* If the upper tail is nothing that you would defend in a report anyway,
-# `pmin(affairs, 10)` cuts it by a bound that you name, and the coefficient is that of the named
+# `pmin(affairs, 3)` cuts it by a bound that you name, and the coefficient is that of the named
 # response: an estimand instead of a bias.
 #
 # *Say so.* Where a note stays, quote it: the coefficient is that of a table with its longest scores cut,
 # and the printed interval allows for the part of the cut that the released tail shows.
 
 # %%
-# alt: Slopes at mu = 0.3, 1 and 3 as distances to the fit without privacy; at 0.3 all four are
-# off towards zero, at 3 they lie on the line.
+# alt: Slopes at mu = 0.3, 1 and 3 as distances to the fit without privacy, with intervals; at 0.3
+# they are up to three errors off and intervals are long, at 3 they lie near the line.
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 slopes = fit.coef().index[1:]
 at = np.arange(len(slopes))
