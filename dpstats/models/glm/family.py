@@ -210,6 +210,11 @@ class Family:
         rest = y - mean
         return rest * (slope / variance), slope**2 / variance, rest / np.sqrt(variance)
 
+    @property
+    def falls(self) -> bool:
+        """Whether a row has the less information, the lower its rate is, as one of counts."""
+        return self.link == "log" and self.information(-1.0) < self.information(0.0)
+
     def information(self, eta: float) -> float:
         """Expected curvature of one row at a linear predictor."""
         return float(self.working(np.array([eta]), np.ones(1))[1][0])

@@ -453,12 +453,16 @@ class GlmRounds(ScoreRounds[GlmStep]):
         return np.asarray(told * np.maximum(variance - 1, 0.0) / _USUAL_EFFECT**2)
 
     def _model(self) -> Model | None:
-        """What typical rows say of zeros and ones, where nothing else is known of rows.
+        """What typical rows say where nothing else is known of rows: of zeros and ones, and of levels.
 
-        The information of counts follows from the longest rows, of which moments say little.
+        The rate of a level that nearly never has an event falls by one unit of its logarithm in a Newton
+        step, and takes the information of its rows along: the model foresees both. Else the
+        information of counts follows from the longest rows, of which moments say little.
         """
-        typical = self.start.typical
-        if typical is None or not self.family.binary or self.persons is not None or self.weighs:
+        typical, binary = self.start.typical, self.family.binary
+        if typical is None or not (binary or typical.levels):
+            return None
+        if self.persons is not None or self.weighs:
             return None
         rows = typical.rows
         return Model(self.family, rows.x @ self.coordinates.back, rows.weight, typical.used)

@@ -35,12 +35,14 @@ _FEWEST = 0.01
 class TypicalRows:
     """Typical rows; ``used`` is the share of all rows that they stand for.
 
-    ``averages``: their responses are taken for averages over as many trials as they weigh.
+    ``averages``: their responses are taken for averages over as many trials as they weigh. ``levels``:
+    whether some have levels or marks; of counts only where most columns are some.
     """
 
     rows: PublicRows
     used: float
     averages: bool = False
+    levels: bool = False
 
 
 def typical_of(
@@ -57,14 +59,17 @@ def typical_of(
     constant = design.constant
     if constant is None or len(moment) > _WIDEST or (family.binary and family.dispersed):
         return None
-    groups = levels_of(design) if family.binary else []
-    many = (_OF_LEVELS if groups else _MANY) if family.binary else _OF_COUNTS
+    groups = levels_of(design)
+    mostly = 2 * sum(len(group.columns) for group in groups) > len(moment) - 1
+    if not family.binary and not (mostly and family.falls):
+        groups = []
+    many = _OF_LEVELS if groups else _MANY if family.binary else _OF_COUNTS
     found = typical_rows(moment, whitening, constant, many)
     rows = found.rows
     if groups:
         rows = replace(rows, x=with_levels(rows.x, design, groups))
     rows = replace(rows, weight=weight * rows.weight)
-    return replace(found, rows=rows, averages=weight > 1)
+    return replace(found, rows=rows, averages=weight > 1, levels=bool(groups))
 
 
 def typical_rows(moment: Floats, whitening: Whitening, constant: int, many: int) -> TypicalRows:
