@@ -60,7 +60,7 @@ from dpstats.score_rounds.whitening import apart, still
 _SHORT = 3e-3
 """Of the root mean square of scores: 90 % are as short as this where one row in 10^5 has the outcome."""
 _FAINT = 0.1
-"""Of the root mean square of information rows, what 90 % of them are if counts are to be believed."""
+"""Of the usual size of information rows, what 90 % of them reach if counts are to be believed."""
 _CARE = 0.25
 """Share of what is cut that is weighed as bias."""
 _UNSURE = 0.7
@@ -134,19 +134,12 @@ class GlmRounds(ScoreRounds[GlmStep]):
             session.score_lengths((1 - part) * lengths_share, at, windows, fine),
         )
         self.unseen = histograms[1].noise_sd
-        lengths = _scale(histograms[0], self.guesses[0]), _scale(histograms[1], self.guesses[1])
-        seen, before = self.seen, self.curvature
+        seen = self.seen
         level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
-        size = 0.0 if before is None else math.sqrt(max(float(np.trace(before.used)), 0.0))
-        if lengths[0] < _FAINT * size:  # most rows tell nothing here, and noise hides those that do
-            lengths = size, lengths[1]
-        square = self._square_elsewhere(lengths[1], d * level)
-        if square > 0:
-            lengths = lengths[0], _SHORT * math.sqrt(square)
+        lengths, square = self._scales(histograms, d * level)
         self.guesses = lengths
-        tail = (
-            tail_of(histograms[1], lengths[1], n, rows=n if square > 0 else None) if last else None
-        )
+        rows = n if square > 0 else None
+        tail = tail_of(histograms[1], lengths[1], n, rows=rows) if last else None
         long = None if tail is None else self._long_scores(tail)
         costs = _costs(shares, session.left, price, last)
         coef = self.coordinates.back @ self.anchor
@@ -217,19 +210,27 @@ class GlmRounds(ScoreRounds[GlmStep]):
         )
         return RoundPlan(costs, cut, radius, square, last=last)
 
-    def _square_elsewhere(self, length: float, square: float) -> float:
-        """The mean ``square`` of scores under the model, where next to nothing of it is in 90 % of them.
+    def _scales(
+        self, histograms: tuple[LogHistogram, LogHistogram], square: float
+    ) -> tuple[tuple[float, float], float]:
+        """90 % quantiles of information rows and of scores; and the mean square that longer scores have.
 
-        Where the variance is known it is that of the information. Far from the answer nearly all rows of
-        a probit may have scores of 10^-6, and the few that do not are too few to be seen among noisy
-        counts. A cut by the others would take them off, and all that they tell.
+        Far from the answer nearly all rows of a probit may tell nothing, with scores of 10^-6, and those
+        that do are too few to be seen among noisy counts. A cut by the others would take them off, and
+        all that they tell. So information rows are taken to be of the usual size where counts show next
+        to none; and where the variance is known, so that the mean ``square`` of scores is that of the
+        information, all of it is taken to be elsewhere if next to nothing of it is in 90 % of them. Else
+        the last number is 0.
         """
-        told = (
-            self.family.dispersed
-            or self.persons is not None
-            or length >= _SHORT * math.sqrt(square)
-        )
-        return 0.0 if told else square
+        rows, scores = (_scale(h, g) for h, g in zip(histograms, self.guesses, strict=True))
+        if self.curvature is not None:
+            middle = float(np.median(np.linalg.eigvalsh(self.curvature.used)))
+            usual = math.sqrt(len(self.anchor) * max(middle, 0.0))
+            rows = usual if rows < _FAINT * usual else rows
+        least = _SHORT * math.sqrt(square)
+        if self.family.dispersed or self.persons is not None or scores >= least:
+            return (rows, scores), 0.0
+        return (rows, least), square
 
     def _is_last(self) -> bool:
         """Whether this round is the last: from the plan and from released numbers only."""
