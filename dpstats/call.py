@@ -232,10 +232,11 @@ class Charged:
         is found before these are released.
         """
         given = {**(limits or {}), **{name: ["a", "b"] for name in unknown}}
+        may = releases_levels and shows_types(self.data)
         try:
             with ErrorsWithoutTrace(), naming("the private data"):
                 return private_design(
-                    formula, self.table, given, weights, offset, releases_levels=releases_levels
+                    formula, self.table, given, weights, offset, releases_levels=may
                 )
         except FormulaError as error:
             if unknown:

@@ -21,7 +21,7 @@ import posixpath
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -29,7 +29,7 @@ from urllib.parse import unquote
 
 import pandas as pd
 
-from dpstats.arguments import called, is_path
+from dpstats.arguments import called, is_path, naming
 from dpstats.errors import SchemaError, suppress_private_errors
 from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, guarded, silently, steps, unreadable
@@ -69,7 +69,7 @@ class Source(Protocol):
         """The rows of the source, shared out to several sources that can be pickled."""
 
 
-_IN_MEMORY = ("polars", "DataFrame"), ("pyarrow", "Table")
+_IN_MEMORY = ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch")
 """Tables of Arrow data that are no streams."""
 
 
@@ -132,7 +132,7 @@ def column_types(data: Any) -> Table:
     if isinstance(source, DaskPartitions | TextFiles):
         return source.schema
     if isinstance(source, ParquetFiles):
-        schema, folders = source.schemas[0]
+        schema, folders, _ = source.schemas[0]
         return FolderTable(as_table(schema.empty_table()), dict(folders))
     if isinstance(source, OneTable):
         return source.table
@@ -308,11 +308,13 @@ class ParquetFiles(Opaque):
     """
 
     pieces: tuple[_RowGroups, ...]
-    schemas: tuple[tuple[Any, Folders], ...]
+    schemas: tuple[tuple[Any, Folders, str], ...]
+    """Of files that are alike that of one, with the folders on the way to it and its path."""
 
     @classmethod
     def open(cls, paths: Sequence[str | os.PathLike[str]]) -> ParquetFiles:
         try:
+            import pyarrow as pa
             import pyarrow.dataset as pads
         except ImportError:
             raise SchemaError("reading Parquet needs pyarrow: pip install pyarrow.") from None
@@ -322,16 +324,18 @@ class ParquetFiles(Opaque):
         def look() -> ParquetFiles:
             nonlocal at
             pieces: list[_RowGroups] = []
-            schemas: dict[str, tuple[Any, Folders]] = {}
+            schemas: dict[str, tuple[Any, Folders, str]] = {}
             for at in names:
-                fragments = list(pads.dataset(at, format="parquet").get_fragments())
+                # with a schema of its own no file is opened yet
+                found = pads.dataset(at, format="parquet", schema=pa.schema([]))
+                fragments = list(found.get_fragments())
                 # a folder may hold notes as well
                 parquet = [f for f in fragments if f.path.endswith((".parquet", ".parq", ".pq"))]
                 for fragment in parquet or fragments:
                     at, folders = fragment.path, _folders(fragment.path)
                     parts.append(fragment)
                     schema = fragment.physical_schema.remove_metadata()
-                    schemas[f"{schema} {[name for name, _ in folders]}"] = schema, folders
+                    schemas[f"{schema} {[name for name, _ in folders]}"] = schema, folders, at
                     for group in fragment.row_groups:
                         where = fragment.path, (group.id,), group.num_rows
                         pieces.append(_RowGroups(*where, folders, fragment.filesystem))
@@ -357,8 +361,9 @@ class ParquetFiles(Opaque):
         return files
 
     def size(self, check: Check, advance: Callable[[int], None]) -> int:
-        for schema, folders in self.schemas:
-            check(FolderTable(as_table(schema.empty_table()), dict(folders)))
+        for schema, folders, path in self.schemas:
+            with naming(f"'{path}'") if len(self.schemas) > 1 else nullcontext():
+                check(FolderTable(as_table(schema.empty_table()), dict(folders)))
         return sum(piece.rows for piece in self.pieces)
 
     def tables(self, columns: Sequence[str]) -> Iterator[Table]:
@@ -371,7 +376,7 @@ class ParquetFiles(Opaque):
                 yield ParquetFiles((piece,), self.schemas)
 
     def read_all(self) -> Table:
-        names = list(dict.fromkeys(name for schema, _ in self.schemas for name in schema.names))
+        names = list(dict.fromkeys(name for schema, *_ in self.schemas for name in schema.names))
         read = [
             _spelled(batch, piece.folders)
             for piece in self._joined()

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpstats.errors import SchemaError
 from dpstats.frame.arrow_table import ArrowTable
-from dpstats.frame.keys import spelled_keys, texts_of
+from dpstats.frame.keys import TRUTH, spelled_keys, texts_of
 from dpstats.frame.pandas_table import PandasTable
 from dpstats.frame.table import AS_READ, Array, Codes, ColumnType, Levels, Table, is_arrow
 
@@ -95,7 +95,7 @@ class FolderTable:
         if text is None:
             return np.full(stop - start, -1, dtype=np.intp)
         spelled = [
-            text == level if isinstance(level, str) else text.lower() == str(level).lower()
+            text.lower() in TRUTH[level] if isinstance(level, bool) else text == str(level)
             for level in levels
         ]
         return np.full(stop - start, spelled.index(True) if any(spelled) else -1, dtype=np.intp)

@@ -25,7 +25,7 @@ import pandas as pd
 
 from dpstats.errors import SchemaError, suppress_private_errors
 from dpstats.frame.arrow_table import ArrowTable
-from dpstats.frame.keys import NUMBER, spelled_keys
+from dpstats.frame.keys import NUMBER, TRUTH, spelled_keys
 from dpstats.frame.paths import TWICE, local_file, named_files
 from dpstats.frame.reading import OneTable, steps
 from dpstats.frame.table import (
@@ -48,8 +48,6 @@ _MISSING = (
     *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
 """Cells that are missing values, as for pandas' read_csv."""
-_TRUTH = {True: (b"true", b"t", b"1"), False: (b"false", b"f", b"0")}
-"""How truth values are spelled, in small letters."""
 
 
 def names_text(path: Any) -> bool:
@@ -81,7 +79,7 @@ class TextTable(ArrowTable):
     def codes(self, name: str, levels: Levels, start: int, stop: int) -> Codes:
         if isinstance(levels[0], bool):
             cells = self._part_cells(name, start, stop)
-            spelled = {text: k for k, level in enumerate(levels) for text in _TRUTH[bool(level)]}
+            spelled = {t.encode(): k for k, level in enumerate(levels) for t in TRUTH[bool(level)]}
             found = (-1 if cell is None else spelled.get(cell.lower(), -1) for cell in cells)
             return np.fromiter(found, dtype=np.intp, count=len(cells))
         if not isinstance(levels[0], str):

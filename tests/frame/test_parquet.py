@@ -12,6 +12,7 @@ import pytest
 
 from dpstats.errors import PassError, SchemaError
 from dpstats.frame import (
+    declare_design,
     learn_design,
     open_rows,
     private_design,
@@ -151,3 +152,17 @@ def test_paths_are_those_of_a_shell(
     monkeypatch.chdir(tmp_path)
     FRAME.to_parquet(tmp_path / "rows.parquet")
     assert size_of(name)[0] == N
+
+
+def test_a_file_that_differs_is_named_and_notes_beside_the_files_are_none(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"y": np.arange(40.0), "x": np.arange(40.0) % 7})
+    for k in range(3):
+        rows.to_parquet(tmp_path / f"p{k}.parquet")
+    (tmp_path / "README.txt").write_text("how it was made")
+    assert open_rows(declare_design("y ~ x", {"y": float, "x": float}), str(tmp_path)).n == 120
+    rows[["y"]].to_parquet(tmp_path / "p7.parquet")
+    with pytest.raises(SchemaError, match=r"in '.*p7\.parquet': the table has no column `x`"):
+        open_rows(declare_design("y ~ x", {"y": float, "x": float}), str(tmp_path))
+    (tmp_path / "p8.parquet").write_text("no Parquet")
+    with pytest.raises(SchemaError, match=r"p8\.parquet' cannot be read as Parquet"):
+        open_rows(declare_design("y ~ x", {"y": float, "x": float}), str(tmp_path))

@@ -115,8 +115,11 @@ def dp_glm(
         Private Newton steps. None: as many as the released scales ask for ("pmt": 5).
     vcov : {"hetero", "iid"}
         Which standard errors are printed, beside the noise. "hetero", or "HC1": the sandwich of R's
-        ``sandwich::vcovHC`` and of statsmodels' ``cov_type="HC1"``, which holds where the variance is
-        another function of the mean than the family's. Where the predictor is not linear in a column
+        ``sandwich::vcovHC``, which holds where the variance is another function of the mean than the
+        family's. With a logit, and the log link of counts, it is that of statsmodels'
+        ``cov_type="HC1"``. With other links that takes the observed information, which also holds
+        where the mean is another function; this one takes the expected, and may be a third too short
+        where the mean bends and the formula does not. Where the predictor is not linear in a column
         with a long tail, errors are large, and a diagnostic, leaning scores, names it: take its
         logarithm, or a spline. "iid": of the family's variance, times the
         dispersion where it has one: those of R's ``summary(glm)`` and of statsmodels'
