@@ -188,7 +188,7 @@ class MarginalModel(Model):
         title = what.capitalize() if by is False else f"Average {what}"
         offsets = offset_alone(self.design) if variables is None else []
         if offsets:
-            title += f", without {', '.join(offsets)} of the offset"
+            title += f" (none for {', '.join(offsets)}, in the offset alone)"
         return Margins(frame, title, self.privacy.derived, law_letter(self.coefficients.freedom))
 
     @without_frames

@@ -274,7 +274,7 @@ def test_what_is_asked_wrongly_is_answered(ask: Any, said: str) -> None:
 def test_a_column_of_the_offset_alone_has_no_slope_which_is_said() -> None:
     fit = dp_lm("y ~ x + offset(z)", TABLE, **ALL)
     for verb in (fit.slopes, fit.comparisons):
-        assert str(verb(TABLE)).splitlines()[0].endswith(", without z of the offset:")
+        assert str(verb(TABLE)).splitlines()[0].endswith(" (none for z, in the offset alone):")
         assert "without" not in str(verb(TABLE, "x"))
         with pytest.raises(ArgumentError, match="`z` stands in the offset alone"):
             verb(TABLE, "z")

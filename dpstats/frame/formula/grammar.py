@@ -222,6 +222,8 @@ def replace_quotes(text: str) -> tuple[str, dict[str, str]]:
     def replace(match: re.Match[str]) -> str:
         if match[1] is None:
             return match[0]
+        if not match[1].strip():
+            raise FormulaError("`` names no column: a column without a name needs one.")
         alias = f"{prefix}{len(names)}_"
         names[alias] = match[1]
         return f" {alias} "

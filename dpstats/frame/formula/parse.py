@@ -12,7 +12,7 @@ from dpstats.errors import FormulaError
 from dpstats.frame.formula import engine
 from dpstats.frame.formula.advice import misread, powers_note
 from dpstats.frame.formula.engine import Term
-from dpstats.frame.formula.grammar import Factor, parse_factor
+from dpstats.frame.formula.grammar import Factor, parse_factor, replace_quotes
 from dpstats.frame.formula.r_spelling import in_python
 
 _SIDES = (
@@ -76,6 +76,7 @@ def formula_notes(formula: str) -> tuple[str, ...]:
 @lru_cache(maxsize=128)
 def _sides(formula: str) -> tuple[str, str]:
     formula = in_python(formula)
+    replace_quotes(formula)  # refuses names that are empty
     names, expressions, tildes = set(), set(), []
     found = engine.tokens(formula)
     why = misread(formula, found)

@@ -24,6 +24,7 @@ def test_multipart_formulas_are_refused(formula):
         ("y + x", "write 'y ~ x'"),
         ("y = x + z", "write 'y ~ x \\+ z'"),
         ("y", "'~' separates response and terms"),
+        ("y ~ `` + x", "`` names no column"),
         ("y x + z", "write 'y ~ x \\+ z'"),
         ("y ~ x + z)", "brackets do not match"),
         ("y ~ x +", "an operator has nothing beside it"),
