@@ -18,7 +18,7 @@ from dpstats.compare.page import MARK, Entry, Style, check_level, fits_page
 from dpstats.compare.terms import Terms
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.glm.family import resolve_family
-from dpstats.report.format import format_c, format_scalar
+from dpstats.report.format import format_scalar
 from dpstats.report.model import ERROR_NAMES, errors_name
 from dpstats.report.options import check_digits, check_stars, options
 from dpstats.report.privacy import SEEDED
@@ -269,7 +269,7 @@ def _read(name: str, fit: Any) -> Entry:
     if r_squared is not None and not math.isnan(r_squared):
         if sigma2 is not None and 0 < sigma2 < math.inf:
             facts["Residual std. error"] = math.sqrt(sigma2)
-        facts["R-squared"] = format_c(r_squared, 3)
+        facts["R-squared"] = r_squared
     family = suppress_private_errors(lambda: _family(fit))
     if family is not None and r_squared is None:
         facts["Family"] = family

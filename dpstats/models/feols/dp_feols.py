@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -27,6 +27,7 @@ from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
 from dpstats.models.linear.dp_lm import LEAST, check_response
+from dpstats.models.linear.estimate import LinearFit
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.estimate import Estimate
 from dpstats.score_rounds.releases import ScoreSession, require_share
@@ -221,11 +222,10 @@ def panel_model(
         (name, f"{levels[name]} levels" if name in levels else "within persons")
         for name in formula.effects
     )
-    items = model_items(
-        fit.linear, shown_design, task.moments, session.n, session, unit, delta, None
-    )
+    linear = _in_shown_names(fit.linear, task.moments.terms)
+    items = model_items(linear, shown_design, task.moments, session.n, session, unit, delta, None)
     items |= {"public": None, "public_fit": _public_fit(task), "m": task.columns.public_rows}
-    notes = (*_weak_note(fit), *_dummies_note(levels, person), *fit.linear.notes)
+    notes = (*_weak_note(fit), *_dummies_note(levels, person), *linear.notes)
     return PanelModel(
         call=text,
         method="anchored",
@@ -278,6 +278,22 @@ def _shown(moments: PublicMoments, columns: PanelColumns) -> Any:
         replace(column, name=name) for column, name in zip(design.program, names, strict=True)
     )
     return replace(design, terms=names, program=program)
+
+
+def _in_shown_names(fit: LinearFit, terms: Sequence[str]) -> LinearFit:
+    """The fit with fixest's names of columns in its texts."""
+
+    def renamed(text: str) -> str:
+        for term in terms:
+            text = text.replace(f"`{term}`", f"`{level_name(term)}`")
+        return text
+
+    return replace(
+        fit,
+        diagnostics=tuple(replace(line, note=renamed(line.note)) for line in fit.diagnostics),
+        notes=tuple(map(renamed, fit.notes)),
+        cautions=tuple(map(renamed, fit.cautions)),
+    )
 
 
 def _levels(moments: PublicMoments, name: str) -> int:

@@ -19,7 +19,7 @@ from dpstats.models.feols.fit import SecondStage
 from dpstats.models.feols.page import PanelPage, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import plot_event_study
-from dpstats.report.format import format_c, format_scalar
+from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame
 from dpstats.report.result import coverage, quantile
 from dpstats.report.table import Page
@@ -239,7 +239,7 @@ class PanelModel(MarginalModel):
         facts["Residual std. error"] = self.sigma
         within = self._within()
         if within is not None:
-            facts["Within R-squared" if self.fixed_effects else "R-squared"] = format_c(within, 3)
+            facts["Within R-squared" if self.fixed_effects else "R-squared"] = float(within)
         return facts
 
     def glance(self) -> pd.DataFrame:

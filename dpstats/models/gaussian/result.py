@@ -129,8 +129,8 @@ class GaussianModel(Result):
         """
         if self.noise is None:
             raise ArgumentError(
-                f"the covariance ({self.cov_source}) was not estimated from private rows; "
-                "dp_mvnorm does that."
+                f"no errors are known of the covariance ({self.cov_source}); dp_mvnorm releases it "
+                "with its errors."
             )
         return self._frame(self.noise.std_error(self.matrix))
 

@@ -256,7 +256,8 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
         )
     spoken_of = without_errors(estimate, np.isin(np.arange(len(terms)), effects))
     given = solved.moved.of(lambda values: where_given(values, spoken_of))
-    fit = reported(rounds, made, estimate, solved.system, (terms, given), solved.leaning)
+    leaning = None if solved.leaning is None else where_given(solved.leaning, spoken_of)
+    fit = reported(rounds, made, estimate, solved.system, (terms, given), leaning)
     if not lost:
         return fit
     alone, persons = not ready.arrived, rounds.session.persons

@@ -15,7 +15,6 @@ from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
 from dpstats.models.linear.page import LinearPage, Ranges, summary_page
 from dpstats.report.bound import Bound
-from dpstats.report.format import format_c
 from dpstats.report.frames import WholeFrame
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
@@ -105,7 +104,7 @@ class LinearModel(MarginalModel):
         if not math.isnan(self.sigma):
             facts["Residual std. error"] = self.sigma
         if (found := self._r_squared()) is not None:
-            facts["R-squared"] = format_c(found[0], 3)
+            facts["R-squared"] = found[0]
         return facts
 
     def _bounds(self) -> tuple[Bound, ...]:
