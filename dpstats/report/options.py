@@ -140,7 +140,8 @@ def check_stars(value: Any) -> bool | tuple[float, ...]:
     sizes = [v for v in levels if v is not None and 0 < v < 1]
     if not sizes or len(sizes) < len(levels):
         raise ArgumentError(
-            f"stars must be True, False, or up to five levels such as {STARS}, not {shown(value)}."
+            "stars must be True, False, or up to five levels between 0 and 1 such as "
+            f"{STARS}, not {shown(value)}."
         )
     return tuple(sorted(set(sizes), reverse=True))
 
