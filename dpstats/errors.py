@@ -19,6 +19,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -129,13 +131,19 @@ charged_call: ContextVar[str] = ContextVar("the running call, if a budget pays f
 
 
 def note_charge(error: BaseException) -> None:
-    """Where a call is interrupted, or fails once it is charged for, say that its charge stays."""
+    """Where a call is interrupted, or fails for no public reason, say that its charge stays."""
     call = charged_call.get()
     charged_call.set("")
-    if call and isinstance(error, DPStatsError):
-        error.args = (f"{error} The call stays charged to its budget.", *error.args[1:])
-    elif call:
+    if call and not isinstance(error, DPStatsError | PlanWarning):
         error.add_note(f"{call} stays charged to its budget.")
+
+
+STAYS_CHARGED = " The call stays charged to its budget."
+
+
+def stays_charged() -> str:
+    """What errors of a running call say whose charge stays; empty where no budget pays for it."""
+    return STAYS_CHARGED if charged_call.get() else ""
 
 
 def without_trace(error: BaseException) -> None:
@@ -170,7 +178,9 @@ def without_frames(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def called(*args: P.args, **named: P.kwargs) -> T:
         try:
-            return function(*args, **named)
+            # noise may make numbers of any size: what is no number is shown as such
+            with np.errstate(all="ignore"):
+                return function(*args, **named)
         except (DPStatsError, PlanWarning):
             raise
         except BaseException as error:

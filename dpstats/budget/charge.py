@@ -20,6 +20,7 @@ from dpstats.arguments import is_path, shown
 from dpstats.budget.budget import Budget, open_budget
 from dpstats.budget.ledger import ChargeRequest
 from dpstats.errors import (
+    STAYS_CHARGED,
     ArgumentError,
     BudgetError,
     DPStatsError,
@@ -48,9 +49,11 @@ class Charge:
     def ended(self, error: BaseException | None) -> None:
         """The checks have ended, with an error or without."""
         # a warning about the plan is an error where a user has turned warnings into errors
-        if isinstance(error, DPStatsError | PlanWarning) and not isinstance(error, PassError):
+        if isinstance(error, PassError):
+            if self._budget is not None:
+                error.args = (f"{error}{STAYS_CHARGED}",)
+        elif isinstance(error, DPStatsError | PlanWarning):
             self._note("withdrawn")
-            charged_call.set("")
         if error is not None:
             note_charge(error)
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.passes import Block, Integers, PrivateRows, RowSource, one_pass
@@ -53,9 +55,11 @@ class ColumnRows(PrivateRows[ColumnSlab]):
         self._columns = list(columns)
         self._response = response
 
-    def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
+    def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
         y = block.y if block.offset is None else block.y - block.offset
-        used = (block.x != 0).any(axis=1) & np.isfinite(y)
+        used: NDArray[np.bool_] = np.isfinite(y)
+        if block.usable is not None:
+            used &= block.usable
         if block.weight is not None:
             used &= block.weight > 0
         return block.x, (y, used)

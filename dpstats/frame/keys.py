@@ -31,7 +31,10 @@ _EXACT = {
     for kind, bits in ((float, 53), (np.float64, 53), (np.float32, 24), (np.float16, 11))
 }
 """Whole numbers below which a float was not rounded."""
-TRUTH = {True: ("true", "t", "1"), False: ("false", "f", "0")}
+TRUTH = {
+    True: ("true", "t", "yes", "y", "1", "1.0"),
+    False: ("false", "f", "no", "n", "0", "0.0"),
+}
 """How files and folders spell truth values, in small letters."""
 TEXTS = by_identity(str, np.str_)
 BYTES = by_identity(bytes)

@@ -80,7 +80,9 @@ class TextTable(ArrowTable):
         if isinstance(levels[0], bool):
             cells = self._part_cells(name, start, stop)
             spelled = {t.encode(): k for k, level in enumerate(levels) for t in TRUTH[bool(level)]}
-            found = (-1 if cell is None else spelled.get(cell.lower(), -1) for cell in cells)
+            found = (
+                -1 if cell is None else spelled.get(cell.strip().lower(), -1) for cell in cells
+            )
             return np.fromiter(found, dtype=np.intp, count=len(cells))
         if not isinstance(levels[0], str):
             return number_codes(self.numbers(name, start, stop), levels)

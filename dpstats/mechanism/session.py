@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Cost, Privacy, PurePrivacy, Total
-from dpstats.errors import PassError, PrivacyError, SchemaError, without_trace
+from dpstats.errors import PassError, PrivacyError, SchemaError, stays_charged, without_trace
 from dpstats.mechanism.conditional import TestedRelease, release_if_safe
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, PrivateRows
@@ -127,7 +127,7 @@ class Session(Generic[_Rows]):
             finally:
                 self._until_exit.close()
                 if isinstance(error, PassError | PrivacyError | SchemaError):
-                    error.args = (f"{error} {self._spent_so_far()}",)
+                    error.args = (f"{error} {self._spent_so_far()}{stays_charged()}",)
                 if error is not None:
                     without_trace(error)
 

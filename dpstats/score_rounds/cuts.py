@@ -317,6 +317,7 @@ def cut_of_moments(tail: Tail, d: int, n: int, mu: float) -> float:
     return float(tail.lengths[best])
 
 
+@np.errstate(under="ignore")
 def _huber(c: Floats) -> tuple[Floats, Floats, Floats]:
     """Variance and slope of a standard normal score cut at c, and the mean beyond c on one side."""
     density, farther = np.exp(-(c**2) / 2) / math.sqrt(2 * math.pi), special.ndtr(-c)

@@ -41,6 +41,10 @@ MOST_OCTAVES = 30
 """Nobody is counted with more than 2^30 rows."""
 
 
+_ROUNDING = 2.0**-40
+"""Of the length of a row, what is taken for the rounding of a difference."""
+
+
 class PersonSlab(Slab):
     """Rows of whole persons."""
 
@@ -132,8 +136,10 @@ class PersonRows(ScoreRows):
         if self._within:
             _without_effects(slab)
         slab.norm = np.sqrt(squared_lengths(slab.z))
-        # a sum that overflowed; and what is so short that its square is lost, which no bound would see
-        lost = ~((slab.norm > SHORTEST) & np.isfinite(slab.norm))
+        # a sum that overflowed; what is so short that its square is lost, which no bound would see; and
+        # what rounding leaves of a row whose person has no other
+        least = np.maximum(_ROUNDING * norm, SHORTEST)
+        lost = ~((slab.norm > least) & np.isfinite(slab.norm))
         slab.z[:, lost], slab.norm[lost] = 0.0, 0.0
         return slab
 

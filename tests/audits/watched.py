@@ -197,13 +197,16 @@ class Place:
 PLACES = {
     "dp_lm": Place(
         "dpstats.models.linear.fit",
-        "ScoreSession LinearSession",
+        # where public rows are left out, those without follow
+        "ColumnSession ScoreSession LinearSession",
         ("anchored_if_near", "pmt", "ssp"),
+        inner="dpstats.score_rounds.first_look dpstats.models.linear.fit",
     ),
     "dp_glm": Place(
         "dpstats.models.glm.methods",
-        "ScoreSession",
+        "ColumnSession ScoreSession",
         ("anchored", "anchored_if_near", "pmt", "declared_start"),
+        inner="dpstats.score_rounds.first_look dpstats.models.glm.methods",
     ),
     "dp_lm alone": Place(
         "dpstats.models.linear.fit",

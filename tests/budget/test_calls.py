@@ -203,10 +203,27 @@ def _breaking(error: BaseException, at: int) -> Callable[[], Iterator[pd.DataFra
 @pytest.mark.parametrize("kind", [OSError, ValueError, SchemaError, MemoryError])
 def test_a_reading_that_breaks_off_stays_charged(kind: type[Exception], at: int) -> None:
     budget = Budget(mu=5)
-    with pytest.raises(PassError):
+    with pytest.raises(PassError, match=r"The call stays charged to its budget\.$"):
         lm(_breaking(kind("a private value"), at), budget=budget)
     (entry,) = budget.entries
     assert (entry.cost, entry.released) == (Privacy(0.5), "")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"data": PRIVATE.drop(columns="age")},
+        {"data": PRIVATE[:0]},
+        {"data": "no such file.parquet"},
+        {"limits": {"nobody": (0, 1)}},
+    ],
+)
+def test_a_call_that_is_refused_is_not_said_to_stay_charged(odd: dict[str, Any]) -> None:
+    budget, given = Budget(mu=5), {"data": PRIVATE, **odd}
+    with pytest.raises(DPStatsError) as refused:
+        lm(given.pop("data"), budget=budget, **given)
+    assert "stays charged" not in str(refused.value)
+    assert budget.spent.mu == 0
 
 
 @pytest.mark.parametrize("at", [1, 2])

@@ -42,7 +42,7 @@ class _Table:
             rows = slice(start, start + 3)
             more = {
                 name: None if (column := getattr(self, name)) is None else column[rows]
-                for name in ("offset", "weight", "above")
+                for name in ("offset", "weight", "above", "usable")
             }
             return replace(self, x=self.x[rows], y=self.y[rows], **more)
 
@@ -77,14 +77,17 @@ def test_values_at_most_a_point_are_counted() -> None:
 
 
 def test_rows_that_are_not_used_count_nowhere() -> None:
-    """Empty ones, those whose response or offset is not finite, and those without weight."""
+    """Those with a missing value, a response or offset that is not finite, or no weight; zeros do."""
     x = np.ones((6, 2))
-    x[1] = 0.0
+    x[1:3] = 0.0
+    x[5] = 0.0
     y = np.array([0.0, 0.0, math.nan, 0.0, 0.0, 0.0])
     offset = np.array([0.0, 0.0, 0.0, math.inf, 0.0, 0.0])
     weight = np.array([1.0, 1.0, 1.0, 1.0, 0.0, 1.0])
     ends = np.array([-math.inf, math.inf])
-    found = _counts(_Table(x, y, offset, weight), *(Points(k, None, ends) for k in range(3)))
+    usable = np.arange(6) != 1
+    table = _Table(x, y, offset, weight, usable=usable)
+    found = _counts(table, *(Points(k, None, ends) for k in range(3)))
     assert found == [[0, 2]] * 3
 
 
@@ -139,7 +142,7 @@ def _by_hand(table: _Table, asked: Points) -> list[int]:
     for x, y, offset, weight in zip(table.x, table.y, table.offset, table.weight, strict=True):
         with np.errstate(all="ignore"):
             response = np.float64(y) - np.float64(offset)
-            if not (np.isfinite(response) and x.any() and weight > 0):
+            if not (np.isfinite(response) and weight > 0):
                 continue
             value = [*x, response][asked.column]
             value = value if asked.about is None else abs(value - asked.about)

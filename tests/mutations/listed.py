@@ -1068,15 +1068,16 @@ _CHARGED = (
     _charge(
         "a reading that fails withdraws its charge",
         "dpstats/budget/charge.py",
-        "PlanWarning) and not isinstance(error, PassError):",
-        "PlanWarning):",
+        "            if self._budget is not None:\n                error.args",
+        '            self._note("withdrawn")\n            if self._budget is not None:\n'
+        "                error.args",
         f"{_BUDGET_CALLS}::test_a_reading_that_breaks_off_stays_charged",
     ),
     _charge(
         "Ctrl-C withdraws a charge",
         "dpstats/budget/charge.py",
-        "if isinstance(error, DPStatsError | PlanWarning) and",
-        "if isinstance(error, DPStatsError | PlanWarning | KeyboardInterrupt) and",
+        "elif isinstance(error, DPStatsError | PlanWarning):",
+        "elif isinstance(error, DPStatsError | PlanWarning | KeyboardInterrupt):",
         f"{_BUDGET_CALLS}::test_a_call_that_a_person_stops_stays_charged",
         f"{_BUDGET_CALLS}::test_an_estimator_that_is_stopped_stays_charged",
     ),

@@ -15,8 +15,6 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
 from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import as_int, check_numbers, choose, naming, require_one_of, shown
 from dpstats.budget.budget import Budget
@@ -49,7 +47,6 @@ _KINDS: dict[str, Kind] = {"sums": "gaussian", "ptr": "tested", "paper": "paper"
 
 
 @one_blas_thread()
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 @documented
 def eptr_bayes(
     formula: str,

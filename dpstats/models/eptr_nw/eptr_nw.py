@@ -12,8 +12,6 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import check_numbers, choose
 from dpstats.budget.budget import Budget
@@ -47,9 +45,6 @@ _KINDS: dict[str, Kind] = {
 
 
 @one_blas_thread()
-@np.errstate(
-    all="ignore"
-)  # kernels are zero far off, and what noise makes of rows may be of any size
 @documented
 def eptr_nw(
     formula: str,

@@ -193,7 +193,7 @@ def _solution(
     score = made.score.value / cut.slope
     away = pooled.coef - step.anchor
     absorbed = full * n if session.within else 0.0
-    spread = _residual_variance(made, score, away, stages, filled, cut.unit, n, absorbed)
+    spread = _residual_variance(made, score, away, stages, filled, rounds.square_floor, n, absorbed)
     factor = degrees_of_freedom(
         filled * n, k + session.within, None if counts is None else full * n
     )
@@ -231,7 +231,7 @@ def _residual_variance(
     away: Floats,
     stages: TwoStages,
     filled: float,
-    unit: float,
+    least: float,
     n: int,
     absorbed: float,
 ) -> float:
@@ -246,7 +246,7 @@ def _residual_variance(
     noise = sd**2 * (2 * float(np.trace(oblique)) - float((oblique**2).sum()))
     at_fit = mean_square - 2 * float(away @ score) + float(away @ away) + noise
     k = stages.x.shape[1]
-    floor = 0.1 * unit**2 / max(filled, 1.0)
+    floor = least / max(filled, 1.0)
     return float(max(at_fit * n / max(filled * n - absorbed - k, 1.0), floor))
 
 

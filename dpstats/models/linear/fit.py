@@ -239,7 +239,7 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
         dispersion=None,
         widening=WIDENING,
         ridge=ridge,
-        square_floor=0.1 * rounds.plans[-1].cut.unit ** 2,
+        square_floor=rounds.square_floor,
         persons=ready.persons,
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)

@@ -231,6 +231,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
         at = np.array([one.score + one.step.anchor for one in used])
         return np.asarray(weight @ at / weight.sum() - coef)
 
+    @property
+    def square_floor(self) -> float:
+        """What the mean squared residual is at least, by the scale of scores.
+
+        Where only a share of the rows has any, these are as much longer than residuals.
+        """
+        seen = self.scores[-1]
+        return 0.1 * self.plans[-1].cut.unit ** 2 * min(seen.tail.rows / seen.n, 1.0)
+
     def plan(self) -> RoundPlan:
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
         limits, made = self.ready.plan, len(self.steps)

@@ -97,6 +97,20 @@ def test_effects_of_persons_are_those_of_dummies(years: bool) -> None:
     assert (fit.nobs, fit.n) == (len(kept), _PRIVATE.who.nunique())
 
 
+def test_what_rounding_leaves_of_a_regressor_that_does_not_vary_is_nothing() -> None:
+    """Residues of 1e-17 are no scores: cuts followed them, and errors were twenty times too long."""
+    rng, fits = np.random.default_rng(3), []
+    who = np.repeat(np.arange(3000), 6)
+    moves = who % 50 == 0
+    for still in (0.0, 0.1):
+        x = np.where(moves, rng.normal(size=len(who)), still)
+        table = pd.DataFrame({"who": who, "x": x, "y": 2 * x + rng.normal(size=len(who))})
+        fits.append(dp_feols("y ~ x | who", table, table[:1200], person="who", mu=20, seed=1))
+    for fit in fits:
+        assert fit.sigma == pytest.approx(1, rel=0.1)
+        assert fit.se()["x"] == pytest.approx(1 / np.sqrt(5 * 60), rel=0.5)
+
+
 @pytest.mark.parametrize("vcov", ["hetero", "iid"])
 def test_persons_whose_regressors_do_not_vary_tell_of_the_variance_of_errors(vcov: str) -> None:
     still = _PRIVATE.assign(x=_PRIVATE.x.where(_PRIVATE.who % 3 > 0, 1.0))

@@ -374,11 +374,11 @@ def test_the_sandwich_of_a_sub_model_is_not_given_where_what_is_left_out_matters
     assert made.se().to_numpy() == pytest.approx(plain.bse.to_numpy(), rel=0.06)
 
 
-@pytest.mark.parametrize("vcov", ["hetero", "iid"])
-def test_through_the_origin_rows_of_zeros_are_rows(vcov: str) -> None:
+@pytest.mark.parametrize(("share", "vcov"), [(0.5, "hetero"), (0.5, "iid"), (0.95, "iid")])
+def test_through_the_origin_rows_of_zeros_are_rows(share: float, vcov: str) -> None:
     """They tell nothing of the slope, and as much as others of the variance of errors."""
     rng = np.random.default_rng(5)
-    x = np.where(rng.random(20_000) < 0.5, 0.0, rng.normal(size=20_000))
+    x = np.where(rng.random(20_000) < share, 0.0, rng.normal(size=20_000))
     table = pd.DataFrame({"x": x, "y": x + rng.normal(size=20_000)})
     open_fit = sm.OLS(table.y, table[["x"]]).fit()
     for public in (table[:500], None):
