@@ -36,7 +36,7 @@ class TypicalRows:
     """Typical rows; ``used`` is the share of all rows that they stand for.
 
     ``averages``: their responses are taken for averages over as many trials as they weigh. ``levels``:
-    whether some have levels or marks; of counts only where most columns are some.
+    whether some have levels or marks.
     """
 
     rows: PublicRows
@@ -59,10 +59,7 @@ def typical_of(
     constant = design.constant
     if constant is None or len(moment) > _WIDEST or (family.binary and family.dispersed):
         return None
-    groups = levels_of(design)
-    mostly = 2 * sum(len(group.columns) for group in groups) > len(moment) - 1
-    if not family.binary and not (mostly and family.falls):
-        groups = []
+    groups = levels_of(design) if family.binary or family.falls else []
     many = _OF_LEVELS if groups else _MANY if family.binary else _OF_COUNTS
     found = typical_rows(moment, whitening, constant, many)
     rows = found.rows
