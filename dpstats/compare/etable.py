@@ -128,7 +128,7 @@ def etable(
     Rows                        6048         6048
     Public rows                  318          318
     Residual std. error        0.943       0.9495
-    R-squared                 0.0203      0.00664
+    R-squared                0.02032     0.006641
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)
