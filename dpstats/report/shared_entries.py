@@ -51,7 +51,8 @@ person : str, optional
     person then add up to one term of every sum: the noise does not grow with their number, errors
     are clustered by person, and neighbours differ in one person, with any rows. The number of
     persons is public, that of rows is not. Rows may be in any order; those without a name are not
-    used. The table is encoded once and held in memory. Without public rows, and with methods other
+    used. In text files a number names one person however it is spelled, 7 as 007; and names of whole
+    numbers beyond 2^53 must not come as floats. The table is encoded once and held in memory. Without public rows, and with methods other
     than "anchored", only each person's first ``rows_per_person`` rows are used, one by default, and
     errors are not clustered.
 rows_per_person : int, optional
