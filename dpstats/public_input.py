@@ -214,7 +214,7 @@ def public_rows(design: Design, public: Any) -> PublicRows:
     require_sizes(design.terms, np.abs(x).max(axis=0) < LARGEST)
     offset = np.zeros(len(y)) if block.offset is None else block.offset
     weight = np.ones(len(y)) if block.weight is None else block.weight
-    used = np.ones(len(y), dtype=np.bool_) if block.usable is None else block.usable
+    used = slice(None) if block.usable is None else block.usable
     return PublicRows(x[used], y[used], offset[used], weight[used])
 
 

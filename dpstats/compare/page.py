@@ -146,11 +146,13 @@ def _alike(values: Sequence[float], error: float, digits: int) -> list[str]:
     places = digits - 1 - math.floor(math.log10(error))
     if places <= 8 and max(map(abs, values)) < 1e7:
         return [f"{value:.{max(places, 0)}f}" for value in values]
-    return [f"{value:.{max(places + _exponent(value), 0)}e}" if value else "0" for value in values]
+    return [_scientific(value, places) if value else "0" for value in values]
 
 
-def _exponent(value: float) -> int:
-    return math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
+def _scientific(value: float, places: int) -> str:
+    """A number to so many places, as far as a double has digits."""
+    exponent = math.floor(math.log10(abs(value))) if math.isfinite(value) else 0
+    return f"{value:.{min(max(places + exponent, 0), 15)}e}"
 
 
 def _legend(entries: Sequence[Entry], style: Style) -> list[str]:

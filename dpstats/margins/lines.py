@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -97,6 +98,11 @@ def spreads(design: Design, moments: Floats) -> dict[str, float]:
     return out
 
 
+def contrast_of(level: Any, first: Any) -> str:
+    """The name of a difference between two levels."""
+    return f"{short_level(level)} - {short_level(first)}"
+
+
 def require_slope(design: Design, name: str) -> None:
     """Raise where a number enters the formula by steps: it has no slope there."""
     read = [(text, factor.expr) for text, factor in design.factors.items()]
@@ -135,10 +141,7 @@ def task_of(
             every += [Change(name, level=k, value=v) for k, v in enumerate(numbers)]
             for k, level in enumerate(levels[1:], start=1):
                 eta = _between_levels(design, coef, name, k)
-                labels = {
-                    "term": name,
-                    "contrast": f"{short_level(level)} - {short_level(levels[0])}",
-                }
+                labels = {"term": name, "contrast": contrast_of(level, levels[0])}
                 lines.append(Averaged(labels, _of_change(scale, eta)))
                 pairs.append((first, first + k, None))
             continue

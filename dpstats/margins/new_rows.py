@@ -18,8 +18,7 @@ from dpstats.arguments import listed
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, predicted_rows
-from dpstats.frame.formula.engine import short_level
-from dpstats.margins.lines import require_slope
+from dpstats.margins.lines import contrast_of, require_slope
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
 from dpstats.report.options import p_digits, shown_digits
@@ -165,7 +164,7 @@ def changes(
             first = at(name, levels[0])
             for level in levels[1:]:
                 made = against(first, at(name, level), 1.0)
-                out.append((name, f"{short_level(level)} - {short_level(levels[0])}", made))
+                out.append((name, contrast_of(level, levels[0]), made))
             continue
         values = newdata[name].to_numpy(dtype=float)
         if slopes:

@@ -108,12 +108,7 @@ class MarginalModel(Model):
         if by is False or by is None:
             frame["conf_low"], frame["conf_high"] = at.interval(c, mean, level)
         title = "Predictions" if by is False else "Average predictions"
-        return Margins(
-            frame,
-            title + self._lacking(),
-            self.privacy.derived,
-            law_letter(self.coefficients.freedom),
-        )
+        return self._margins(frame, title + self._lacking())
 
     def slopes(
         self,
@@ -189,6 +184,9 @@ class MarginalModel(Model):
         offsets = offset_alone(self.design) if variables is None else []
         if offsets:
             title += f" (none for {', '.join(offsets)}, in the offset alone)"
+        return self._margins(frame, title)
+
+    def _margins(self, frame: pd.DataFrame, title: str) -> Margins:
         return Margins(frame, title, self.privacy.derived, law_letter(self.coefficients.freedom))
 
     @without_frames

@@ -121,7 +121,7 @@ def _tabular(
 
 def pairs(rows: Sequence[tuple[str, str]]) -> str:
     """Names and statements in two columns, as wide as a line; long ones are folded."""
-    name = max(points(key) for key, _ in rows) / TEXT_WIDTH
+    name = max((points(key) for key, _ in rows), default=0.0) / TEXT_WIDTH
     side, name = ("l", name) if name <= _NAMES else (rf"p{{{_NAMES:g}\linewidth}}", _NAMES)
     value = min(0.99 - name - _GAP[""] / TEXT_WIDTH, _VALUES)
     begin = rf"\noindent\begin{{tabular}}{{@{{}}{side}p{{{value:.2f}\linewidth}}@{{}}}}"

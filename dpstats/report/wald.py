@@ -128,12 +128,11 @@ def nested_page(models: Sequence[str], test: WaldTest, derived: str | None) -> P
 
 def _p_values(law: str, values: Sequence[float | None]) -> list[Column]:
     """p values and their stars; a line of None is empty, one of NaN is NA."""
-    blank = [v is None for v in values]
-    known = gaps([math.nan if v is None else v for v in values])
-    texts, marks = format_pval(known, p_digits()), stars(known)
-    shown = [["" if b else t for b, t in zip(blank, each, strict=True)] for each in (texts, marks)]
-    starred = [Column("", shown[1], align="l", in_csv=False)] if options.stars else []
-    return [Column(f"Pr(>{law})", shown[0], known), *starred]
+    known = [None if v is None or math.isnan(v) else v for v in values]
+    pairs = zip(values, format_pval(known, p_digits()), strict=True)
+    shown = Column(f"Pr(>{law})", ["" if v is None else text for v, text in pairs], known)
+    starred = [Column("", stars(known), align="l", in_csv=False)] if options.stars else []
+    return [shown, *starred]
 
 
 def _legend(values: Sequence[float]) -> list[str]:

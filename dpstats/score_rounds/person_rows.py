@@ -100,11 +100,7 @@ class PersonRows(ScoreRows):
             last = int(np.searchsorted(ends, begin + self._slab_rows(), "right"))
             last = max(last, first + 1)
             part = slice(begin, int(ends[last - 1]))
-            mine = (
-                *(column[part] for column in columns),
-                block.usable[part],
-                starts[first:last] - begin,
-            )
+            mine = (*(column[part] for column in columns), starts[first:last] - begin)
             space = np.empty((self.d + 1, part.stop - part.start))
             yield self._keep(x[part], mine, space)
             first = last
@@ -117,12 +113,11 @@ class PersonRows(ScoreRows):
         fitted: Floats,
         columns: tuple[Any, ...],
     ) -> PersonSlab:
-        y, offset, *weights = columns[:-2]
-        above = weights[1] if weights else None
-        usable, starts = columns[-2:]
+        y, offset, *weights = columns[:-1]
+        above, starts = weights[1] if weights else None, columns[-1]
         norm = self._placed(z, exponent, norm)
         eta = fitted + offset
-        alive = usable & np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y)
+        alive = np.isfinite(norm) & np.isfinite(eta) & np.isfinite(y)
         alive &= self._family.possible(y)
         weight = np.where(alive, 1.0, 0.0)
         if weights:

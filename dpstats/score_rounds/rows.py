@@ -221,7 +221,7 @@ class ScoreRows(WhitenedRows[Slab]):
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Floats, ...]]:
         offset = np.zeros(len(block.y)) if block.offset is None else block.offset
-        y = block.y
+        y = block.y  # NaN where a row cannot be used
         if block.usable is not None and not block.usable.all():
             y = np.where(block.usable, y, np.nan)
         columns = (y, offset)

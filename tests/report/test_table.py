@@ -266,6 +266,10 @@ def test_latex_breaks_tables_that_fit_no_page() -> None:
     assert [names[1] for names in rows] == ["x0", "x20", "x40"]
 
 
+def test_latex_of_no_statements_is_an_empty_table() -> None:
+    assert KeyValues(()).to_latex().count("\\begin{tabular}") == 1
+
+
 def test_latex_of_a_long_page_is_no_float() -> None:
     """LaTeX breaks no float; headings and paragraphs of a short page are not centred."""
     rows = tuple((f"x{k}", "1") for k in range(60))

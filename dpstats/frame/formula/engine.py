@@ -311,9 +311,8 @@ def _contrasts(spec: Any, levels: Sequence[str]) -> Any:
         given["base"] = levels[at - 1]
     if "base" in given:
         counts = f"; C(g, base={given['base']}) counts them" if type(given["base"]) is int else ""
-        given["base"] = short_level(
-            given["base"]
-        )  # '4' means the number 4 where levels are numbers
+        # '4' means the number 4 where levels are numbers
+        given["base"] = short_level(given["base"])
         if given["base"] not in levels:
             raise ValueError(f"'{given['base']}' is not one of {', '.join(levels[:12])}{counts}")
     return getattr(TRANSFORMS["contr"], spec["contrast"])(**given)

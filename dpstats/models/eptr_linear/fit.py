@@ -101,7 +101,6 @@ def make_test(
     return plan_safety(levels, spend, statistic, goal, advice, n)
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def at_once(
     method: str,
     geometry: Geometry,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 from scipy import special
 
 from dpstats.accounting.privacy import Privacy, Total
@@ -92,7 +91,6 @@ class SolutionRounds(LinearRounds):
         return LinearStep(Step(self.anchor, move, sd, sd * math.sqrt(d), sd**2 + left), move)
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def by_rounds(
     design: Design, moments: PublicMoments | None, rows: RowSource, total: Total, noise: Noise
 ) -> tuple[EptrFit, StepSession]:

@@ -96,7 +96,6 @@ class PanelFit:
     parameters: float
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def fit_rows(
     task: PanelTask, rows: RowSource, total: Privacy, noise: Noise
 ) -> tuple[PanelFit, ScoreSession]:

@@ -280,7 +280,6 @@ def planned_start(wanted: ColumnsToFind) -> FoundColumns:
 # -- a mean -----------------------------------------------------------------------------------------
 
 
-@np.errstate(all="ignore")  # stated units, and what noise makes of rows, may be of any size
 def mean_alone(
     session: CellSession, found: FoundColumns, known: FixedCovariance | None
 ) -> GaussianFit:
@@ -401,7 +400,6 @@ def _spread(
 # -- a mean and a covariance ------------------------------------------------------------------------
 
 
-@np.errstate(all="ignore")  # stated units, and what noise makes of rows, may be of any size
 def mvnorm_alone(
     session: CellSession, found: FoundColumns, cond: float | None, eta: float
 ) -> GaussianFit:

@@ -63,7 +63,6 @@ class GlmTaskForN:
         fit, session = self._fit_rows(rows, total, noise, after)
         return (_without_rows(fit, self.task.family) if _hardly_any(fit) else fit), session
 
-    @np.errstate(all="ignore")  # what noise makes of rows may be of any size
     def _fit_rows(
         self, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
     ) -> tuple[GlmFit, ScoreSession]:

@@ -135,7 +135,6 @@ class LinearTask:
     alone: bool = False
 
 
-@np.errstate(all="ignore")  # what noise makes of rows may be of any size
 def fit_rows(
     task: LinearTask,
     rows: RowSource,
