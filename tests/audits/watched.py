@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property, partial
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 from unittest import mock
 
@@ -168,7 +169,7 @@ def _with_noise(given: Sequence[Any], noise: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a function opens its session, and the functions of its module that work on it.
+    """Where a function opens its session, and the functions of its module or class that work on it.
 
     ``inner``: modules in which the steps open their sessions themselves.
     """
@@ -191,33 +192,20 @@ class Place:
 
     @property
     def module(self) -> Any:
-        return import_module(self.function)
+        return resolve_name(self.function)
 
 
 PLACES = {
     "dp_lm": Place(
-        "dpstats.models.linear.fit",
-        # where public rows are left out, those without follow
+        "dpstats.models.linear.dp_lm",
         "ColumnSession ScoreSession LinearSession",
-        ("anchored_if_near", "pmt", "ssp"),
+        ("fit_rows",),
         inner="dpstats.score_rounds.first_look dpstats.models.linear.fit",
     ),
     "dp_glm": Place(
-        "dpstats.models.glm.methods",
+        "dpstats.models.glm.methods:GlmTaskForN",
         "ColumnSession ScoreSession",
-        ("anchored", "anchored_if_near", "pmt", "declared_start"),
-        inner="dpstats.score_rounds.first_look dpstats.models.glm.methods",
-    ),
-    "dp_lm alone": Place(
-        "dpstats.models.linear.fit",
-        "ColumnSession ScoreSession",
-        ("alone",),
-        inner="dpstats.score_rounds.first_look dpstats.models.linear.fit",
-    ),
-    "dp_glm alone": Place(
-        "dpstats.models.glm.methods",
-        "ColumnSession ScoreSession",
-        ("alone",),
+        ("fit_rows",),
         inner="dpstats.score_rounds.first_look dpstats.models.glm.methods",
     ),
     "averages": Place(
@@ -227,12 +215,6 @@ PLACES = {
         inner="dpstats.margins.averages",
     ),
     "dp_feols": Place("dpstats.models.feols.fit", "ScoreSession", ("anchored", "two_stages")),
-    "eptr_lm alone": Place(
-        "dpstats.models.eptr_linear.eptr_lm",
-        "ColumnSession ScoreSession StepSession",
-        ("by_rounds",),
-        inner="dpstats.score_rounds.first_look dpstats.models.eptr_linear.rounds",
-    ),
     "eptr_lm": Place(
         "dpstats.models.eptr_linear.eptr_lm",
         "LeastSquaresSession StepSession ScoreSession ColumnSession",
@@ -341,9 +323,9 @@ class Watched:
             _require_public(one[1][1:], two[1][1:])
             _require_public(tuple(one[2].items()), tuple(two[2].items()))
             break  # what later sessions are opened with may follow from releases
-        # what the first step is given beside rows and sessions (of an own estimate: data, estimate and
-        # safety); later ones follow from releases
-        own = 3 if not both[0].opened else 1
+        # what the first step is given beside rows and sessions (and beside the data, the estimate and the
+        # safety of an own estimate); later ones follow from releases
+        own = 0 if both[0].opened else 3
         one, two = (tuple(seen.steps[0][1][own:]) for seen in both)
         _require_public(one, two)
         return both
@@ -506,7 +488,7 @@ def _silently(call: Call, table: Any, seed: int) -> None:
 
 def _require_public(one: tuple[Any, ...], two: tuple[Any, ...]) -> None:
     for a, b in zip(one, two, strict=True):
-        if _is_noise(a) or hasattr(a, "pieces"):
+        if _is_noise(a) or isinstance(a, Session) or hasattr(a, "pieces"):
             continue
         if pickle.dumps(a) != pickle.dumps(b):
             raise Leak("a session is opened otherwise for neighbours")

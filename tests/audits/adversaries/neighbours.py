@@ -85,8 +85,7 @@ class Setup:
         def call(data: pd.DataFrame, seed: int) -> Any:
             return function(formula, data, public, seed=seed, **options)
 
-        place = f"{self.function} alone" if "alone" in self.method else self.function
-        return Watched(place, call, (tables[0], tables[1]))
+        return Watched(self.function, call, (tables[0], tables[1]))
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -135,9 +134,7 @@ def declared(
     def call(data: pd.DataFrame, seed: int) -> Any:
         return target(formula, data, public, seed=seed, **options)
 
-    alone = function in ("dp_lm", "dp_glm") and public is None and "method" not in options
-    alone |= function == "eptr_lm" and options.get("method") == "rounds" and public is None
-    return Watched(f"{function} alone" if alone else function, call, (tables[0], tables[1]))
+    return Watched(function, call, (tables[0], tables[1]))
 
 
 def against(
