@@ -323,8 +323,8 @@ class Watched:
             _require_public(one[1][1:], two[1][1:])
             _require_public(tuple(one[2].items()), tuple(two[2].items()))
             break  # what later sessions are opened with may follow from releases
-        # what the first step is given beside rows and sessions (and beside the data, the estimate and the
-        # safety of an own estimate); later ones follow from releases
+        # what the first step is given beside rows and sessions (and beside the data, the estimate and
+        # the safety of an own estimate); later ones follow from releases
         own = 0 if both[0].opened else 3
         one, two = (tuple(seen.steps[0][1][own:]) for seen in both)
         _require_public(one, two)
