@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,8 @@ class FirstLook:
         Whether enough rows are used for a fit, and have responses that differ.
     others : float
         Share of the responses that differ from the location, where most do not; else 0.
+    uneven : dict
+        By their places, columns that have one value in most rows: that value, and the share of others.
     """
 
     rows: Whitened
@@ -69,6 +71,7 @@ class FirstLook:
     scale: float
     enough: bool
     others: float = 0.0
+    uneven: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def start(self, design: Design) -> Floats:
         """Where rounds begin: at the location of the response, where there is a constant."""
@@ -275,7 +278,12 @@ def first_look(
     if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
         enough = False
     others = found[-1].others if response else 0.0
-    return FirstLook(seen, location, scale, enough, others), session
+    uneven = {
+        j: (one.location, one.others)
+        for j, one in zip(searched, found, strict=False)
+        if one.others > 0 and one.scale is not None
+    }
+    return FirstLook(seen, location, scale, enough, others, uneven), session
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:

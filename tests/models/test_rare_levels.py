@@ -291,3 +291,27 @@ def test_a_level_whose_rate_is_another_is_found_among_many() -> None:
         fit = dp_glm("y ~ x + g", rows, mu=2, seed=seed, limits={"g": levels})
         away = (fit.coef() - [0, 0.3, *effect[1:]]) / fit.se()
         assert np.abs(away.to_numpy()).max() < 6
+
+
+@pytest.mark.parametrize(("m", "mu", "seeds"), [(0, 8, (0, 1, 2)), (300, 12, (6, 9))])
+def test_a_number_that_is_zero_in_nearly_all_rows_is_found(
+    m: int, mu: float, seeds: tuple[int, ...]
+) -> None:
+    """Steps went back and forth over its slope, and no coefficient had an error.
+
+    A false alarm is one of 20 normal numbers beyond 6, 4e-8.
+    """
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        rows = _with_a_rare_number(rng, 6000)
+        public = _with_a_rare_number(rng, m) if m else None
+        fit = dp_glm("y ~ x + w + r", rows, public, mu=mu, seed=seed, family="binomial")
+        assert (np.abs(fit.coef() - [-3.5, 0.5, -0.2, 2.0]) < 6 * fit.se()).all()
+        assert (fit.se() < [0.4, 0.2, 0.3, 1.5]).all()
+
+
+def _with_a_rare_number(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    rows = pd.DataFrame({"r": 1.0 * rng.poisson(0.006, n)})
+    rows["x"], rows["w"] = rng.normal(size=n), rng.exponential(size=n)
+    chance = 1 / (1 + np.exp(3.5 - 0.5 * rows.x + 0.2 * rows.w - 2 * rows.r))
+    return rows.assign(y=1.0 * (rng.random(n) < chance))

@@ -34,6 +34,7 @@ _FINE = 151  # lengths at which a tail is read: a mean over all of them moves by
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
 _FARTHEST = 3.0  # change of a linear predictor within which a quadratic is believed
 _LANDS = 4.0  # the same within which a model of the rows is
+_BEYOND_NOISE = 3.0  # standard deviations of a coefficient's step
 
 
 @dataclass(frozen=True)
@@ -442,6 +443,35 @@ def trusted_step(
     error = math.sqrt(spread + left_behind)
     parts = math.sqrt(bend), math.sqrt(spread)
     return GlmStep(step, damped, relative, error, *parts, remainder)
+
+
+def half_back(step: GlmStep, before: Step, hessian: Floats, back: Floats) -> GlmStep:
+    """The step, where it takes coefficients back by more than half of the step ``before`` it: by half.
+
+    Information that few rows have, as of a number that is zero in nearly all of them, changes much
+    within a step whose typical change of linear predictors is small. Newton steps then go back and forth
+    over the answer, and may do so for ever; by halves they end there. The other coefficients go on to
+    where the quadratic is best beside these: the step is its optimum under A move = l. What noise
+    explains is left as it is. ``back``: coefficients of columns are ``back`` t.
+    """
+    move, inverse = step.step.move, with_inverse(hessian)[1]
+    was, now = back @ before.move, back @ move
+    sd = math.hypot(
+        step.step.noise_sd, before.noise_sd
+    )  # the step makes good for noise of the last
+    noise = sd * np.linalg.norm(back @ inverse, axis=1)
+    far = np.maximum(np.abs(was) / 2, _BEYOND_NOISE * noise)
+    turned = (was * now < 0) & (np.abs(now) > far)
+    if not turned.any():
+        return step
+    some = back[turned]
+    gain = inverse @ some.T @ np.linalg.inv(some @ inverse @ some.T)
+    move = move - gain @ (now - np.sign(now) * far)[turned]
+    size = float(move @ move)
+    halved = replace(step.step, move=move, variance=step.step.variance + size / len(move))
+    error, bend = math.sqrt(step.error**2 + size), math.sqrt(step.bend**2 + size)
+    remainder = math.hypot(step.remainder, 1.0)
+    return replace(step, step=halved, damped=True, error=error, bend=bend, remainder=remainder)
 
 
 def _longest(move: Callable[[float], Floats], size: Callable[[Floats], float]) -> Floats:

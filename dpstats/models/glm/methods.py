@@ -190,7 +190,7 @@ def alone(
     look, before = first_look(
         task.design, rows, total, noise, response=False, public=task.moments, after=after
     )
-    start = private_start(task.family, task.design, look.rows, look.enough)
+    start = private_start(task.family, task.design, look.rows, look.enough, look.uneven)
     with ScoreSession(
         rows,
         task.family,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from dpstats.models.glm.estimate import (
 )
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.lengths import RowsSeen, long_tailed
-from dpstats.models.glm.typical import TypicalRows, typical_of
+from dpstats.models.glm.typical import MostlyOne, TypicalRows, typical_of
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
@@ -275,7 +276,13 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
     return coef
 
 
-def private_start(family: Family, design: Design, seen: Whitened, enough: bool) -> StartingPoint:
+def private_start(
+    family: Family,
+    design: Design,
+    seen: Whitened,
+    enough: bool,
+    uneven: Mapping[int, MostlyOne],
+) -> StartingPoint:
     """Zero, and the whitening of private rows by themselves.
 
     Of ``weighted`` rows the constant tells the mean weight: without it a step would seem to move
@@ -304,7 +311,7 @@ def private_start(family: Family, design: Design, seen: Whitened, enough: bool) 
         zero,
         reach,
         level,
-        typical=typical_of(family, design, moment / weight, seen.whitening, weight),
+        typical=typical_of(family, design, moment / weight, seen.whitening, weight, uneven),
         information=information,
         known=False,
         leverage=seen.radius / root,

@@ -15,6 +15,7 @@ from dpstats.models.glm.estimate import (
     Expected,
     GlmStep,
     ReleasedInformation,
+    half_back,
     loss_with_unseen,
     near_enough,
     pool_information,
@@ -431,7 +432,10 @@ class GlmRounds(ScoreRounds[GlmStep]):
                 there = self._expected_at(model, self.anchor + step.step.move)
                 size = np.maximum(size, self._prior(there, sd))
                 step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
-        return step
+        if not (self.steps and step.damped):
+            return step
+        hessian = curvature.used + self.penalty + (back.T * size) @ back
+        return half_back(step, self.steps[-1].step, hessian, self.coordinates.back)
 
     def _by_chance(self, noise_sd: float) -> float:
         """How long a score is at most, if it is noise of this ``noise_sd`` and of the step before it."""

@@ -7,7 +7,10 @@ what they are: the information of rows of a rare level follows their own outcome
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from scipy import special
@@ -27,6 +30,11 @@ _OF_LEVELS = 2000
 _FEWEST_OF_LEVEL = 0.002
 """Share of the rows of a level, as far as a few typical ones should have it."""
 _ROOTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0, 31.0, 37.0])
+MostlyOne = tuple[float, float]
+"""Of a column the value that most rows have, and the share of the others."""
+NO_COLUMNS: Mapping[int, MostlyOne] = MappingProxyType({})
+_ONE_SIDED = 0.5
+"""Of the mean that values which few rows have would have, if all lay on one side."""
 _FEWEST = 0.01
 """Share of the rows that is there at least."""
 
@@ -51,10 +59,12 @@ def typical_of(
     moment: Floats,
     whitening: Whitening,
     weight: float = 1.0,
+    uneven: Mapping[int, MostlyOne] = NO_COLUMNS,
 ) -> TypicalRows | None:
     """Where a constant tells their mean, and a family their responses; all of this weight.
 
     Nobody tells whether these are numbers of trials: they are taken to be if they are more than one.
+    ``uneven``: columns that have one value in most rows, which no normal law describes.
     """
     constant = design.constant
     if constant is None or len(moment) > _WIDEST or (family.binary and family.dispersed):
@@ -63,6 +73,10 @@ def typical_of(
     many = _OF_LEVELS if groups else _MANY if family.binary else _OF_COUNTS
     found = typical_rows(moment, whitening, constant, many)
     rows = found.rows
+    if family.binary or family.falls:
+        numbers = {j for j, column in enumerate(design.program) if len(column.parts) == 1}
+        numbers -= {j for group in groups for j in group.columns}
+        groups += [few_values(j, one, rows.x[:, j]) for j, one in uneven.items() if j in numbers]
     if groups:
         rows = replace(rows, x=with_levels(rows.x, design, groups))
     rows = replace(rows, weight=weight * rows.weight)
@@ -113,6 +127,19 @@ def levels_of(design: Design) -> list[Levels]:
         at.append(j)
         every.append(codes)
     return [Levels(at, np.column_stack(every)) for at, every in found.values()]
+
+
+def few_values(column: int, mostly: MostlyOne, x: Floats) -> Levels:
+    """The value that most rows have, and one that has the mean square of all others.
+
+    Where these lie on both sides, by their mean, one to each side.
+    """
+    value, share = mostly
+    away = x - value
+    size, mean = math.sqrt(float((away**2).mean()) / share), float(away.mean())
+    both = abs(mean) < _ONE_SIDED * share * size
+    others = [-size, size] if both else [math.copysign(size, mean)]
+    return Levels([column], value + np.array([0.0, *others])[:, None])
 
 
 def with_levels(x: Floats, design: Design, groups: list[Levels]) -> Floats:

@@ -12,9 +12,11 @@ from dpstats import public_moments
 from dpstats.arrays import Floats
 from dpstats.models.glm.estimate import (
     Expected,
+    GlmStep,
     ReleasedInformation,
     StepRange,
     expected_scores,
+    half_back,
     information_whitening,
     loss_by_imbalance,
     loss_with_unseen,
@@ -31,7 +33,7 @@ from dpstats.models.glm.planning import (
     coarse_enough,
     plan_glm_rounds,
 )
-from dpstats.models.glm.typical import levels_of, typical_rows, with_levels
+from dpstats.models.glm.typical import few_values, levels_of, typical_rows, with_levels
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.tails import Tail
@@ -207,6 +209,44 @@ def test_typical_rows_have_levels_and_what_goes_with_them() -> None:
     assert found["h[T.y]"][found["g[T.b]"] == 1].mean() == pytest.approx(0.8, abs=0.05)
     assert found.x[found["g[T.c]"] == 1].mean() == pytest.approx(2.2, abs=0.4)
     assert (found["g[T.b]:x"] == found["g[T.b]"] * found.x).all()
+
+
+def test_values_that_few_rows_have_lie_on_the_side_that_their_mean_tells() -> None:
+    """They have the mean square of those of the rows."""
+    rng = np.random.default_rng(0)
+    some = np.where(np.arange(1000) < 40, rng.choice([2.0, 3.0], 1000), 0.0)
+    size = math.sqrt((some**2).sum() / 40)
+    for away, values in (
+        (some, [0.0, size]),
+        (-some, [0.0, -size]),
+        (some * np.where(np.arange(1000) % 2, 1, -1), [0.0, -size, size]),
+    ):
+        found = few_values(3, (7.0, 0.04), 7 + away)
+        assert found.columns == [3]
+        assert found.codes[:, 0] == pytest.approx(7 + np.array(values))
+
+
+def test_a_step_that_turns_back_goes_half_of_the_way() -> None:
+    """And the others to where the quadratic is best beside it; but not where noise explains it."""
+    hessian = np.array([[1.0, 0.2, 0.0], [0.2, 0.5, 0.1], [0.0, 0.1, 0.3]])
+    curvature = Curvature(hessian, 0.0, hessian, 0.0, 0.2)
+    reach, back = StepRange(np.eye(3), None, False), np.array([[1.0, 0, 0], [0, 1, 0.02], [0, 0, 2]])
+    wanted = np.array([0.1, 0.4, -9.0])
+
+    def step(move: Floats, noise: float) -> GlmStep:
+        return trusted_step(
+            curvature, 0 * hessian, np.zeros(3), hessian @ move, noise, 1.0, reach, 0.0
+        )
+
+    now, before = step(wanted, 1e-3), step(np.array([0.5, 0.1, 2.0]), 1e-3)
+    found = half_back(now, before.step, hessian, back)
+    move = found.step.move
+    assert found.damped
+    assert (back @ move)[2] == pytest.approx(-(back @ before.step.move)[2] / 2)
+    asked = hessian @ (now.step.move - move)  # the gradient that is left
+    assert np.linalg.solve(back.T, asked)[:2] == pytest.approx(0, abs=1e-12)
+    noisy = step(wanted, 10.0)
+    assert half_back(noisy, before.step, hessian, back) is noisy
 
 
 def test_large_counts_have_quantiles_too() -> None:
