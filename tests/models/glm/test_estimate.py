@@ -230,7 +230,10 @@ def test_a_step_that_turns_back_goes_half_of_the_way() -> None:
     """And the others to where the quadratic is best beside it; but not where noise explains it."""
     hessian = np.array([[1.0, 0.2, 0.0], [0.2, 0.5, 0.1], [0.0, 0.1, 0.3]])
     curvature = Curvature(hessian, 0.0, hessian, 0.0, 0.2)
-    reach, back = StepRange(np.eye(3), None, False), np.array([[1.0, 0, 0], [0, 1, 0.02], [0, 0, 2]])
+    reach, back = (
+        StepRange(np.eye(3), None, False),
+        np.array([[1.0, 0, 0], [0, 1, 0.02], [0, 0, 2]]),
+    )
     wanted = np.array([0.1, 4.0, -9.0])
 
     def step(move: Floats, noise: float) -> GlmStep:
