@@ -28,7 +28,7 @@ from dpstats.frame import Design, PublicMoments, design_products
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session, clamp_to_safe_range
-from dpstats.numerics.matrices import Curvature
+from dpstats.numerics.matrices import Curvature, quadratic_forms
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import lie_in
 from dpstats.score_rounds.releases import ScoreSession
@@ -45,6 +45,10 @@ _FEW = 8
 """Public rows for a column, fewer than which hardly tell its coordinates."""
 _LARGEST = 2.0**190
 """Size of responses for which cuts of scores, of at most 2^200, leave room."""
+_SURELY, _HALF = 3.0, 0.5
+_SEEN, _SEEN_BY_INFORMATION, _LITTLE = 4.0, 2.5, 0.4
+"""Of what public rows have of a column: noise standard deviations and a share, below which these are no
+guide; and the same below which nothing can be made of the column."""
 _ENOUGH = 1.6
 """Times the least budget, from which fits of up to 100 levels all have errors."""
 
@@ -138,7 +142,48 @@ def elsewhere(
     narrowest = curvature.narrowest[:, None]
     levels = bool(lie_in(back, narrowest, of_few(design))[0])
     scarce = n * mu < _AMPLE * least_budget(len(design.terms))
+    if not few:
+        share, sd = shares_of_numbers(curvature, back, design)
+        if bool((share + _SURELY * sd < _HALF).any()):
+            return True
     return curvature.narrow(m, surely=levels or few or scarce)
+
+
+def shares_of_numbers(curvature: Curvature, back: Floats, design: Design) -> tuple[Floats, Floats]:
+    """What private rows have of each column of numbers, beside a constant, and its noise.
+
+    Over what rows have that ``back`` whitens, as much of them as of private ones: about 1, but where
+    private rows have other units or are of another population. NaN for levels and marks, which may be
+    rarer by chance, and for the constant.
+    """
+    root, few = np.linalg.inv(back), of_few(design)
+    level = float(np.median(np.linalg.eigvalsh(curvature.used)))  # one direction may be far out
+    own, usual = root, (root**2).sum(axis=0)
+    if design.constant is not None:  # less the regression on it
+        few[design.constant] = True
+        one = root[:, design.constant]
+        seen = curvature.released @ one
+        own = root - np.outer(one, seen @ root / max(float(one @ seen), 1e-300))
+        usual = usual - (one @ root) ** 2 / float(one @ one)
+    usual = np.where(few, math.nan, level * np.maximum(usual, 1e-300))
+    share = quadratic_forms(own.T, curvature.released) / usual
+    return share, curvature.released_sd * (own**2).sum(axis=0) / usual
+
+
+def hardly_seen(
+    curvature: Curvature, back: Floats, design: Design, *, uneven: bool = False
+) -> tuple[str, ...]:
+    """Columns of numbers of which noise hides all that private rows have, while public rows have more.
+
+    The public rows then say how much there is, and what they say is wrong: a column in other units is
+    taken to vary by thousands of times as much as it does, and its coefficient to be known as well.
+    ``uneven``: information may be uneven by itself, as that of rare outcomes is.
+    """
+    if _SURELY * curvature.released_sd > np.median(np.linalg.eigvalsh(curvature.used)):
+        return ()  # noise hides all alike
+    share, sd = shares_of_numbers(curvature, back, design)
+    hidden = share < np.minimum((_SEEN_BY_INFORMATION if uneven else _SEEN) * sd, _LITTLE)
+    return tuple(term for term, one in zip(design.terms, hidden, strict=True) if one)
 
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:

@@ -104,6 +104,18 @@ def coordinates_note(after: float | None) -> tuple[str, ...]:
     )
 
 
+def hardly_seen_note(columns: Sequence[str]) -> tuple[str, ...]:
+    """A note on columns in which private rows vary far less than public ones."""
+    if not columns:
+        return ()
+    return (
+        f"Private rows vary far less than public ones in {_some(columns, np.ones(len(columns), bool))}, "
+        "as where these are in other units, or a few of them far out: noise hides how much. "
+        "Coefficients are near those of the public rows and not to be quoted, and no standard errors "
+        "are given. Check the units and codes of both, or leave the public rows out.",
+    )
+
+
 def matrix_notes(matrix: str, verb: str, positive: bool, resolved: bool) -> tuple[str, ...]:
     """What a reader must know of the released matrix before the digits."""
     out = []

@@ -1,5 +1,7 @@
 """Notes of score rounds: said where intervals may miss or noise is larger than it need be."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,9 +9,16 @@ import pandas as pd
 import pytest
 
 import dpstats
+from dpstats import public_moments
 from dpstats.models.glm.notes import stray_note
+from dpstats.numerics.matrices import Curvature, equilibrated_whitening
 from dpstats.score_rounds.estimate import Moved
-from dpstats.score_rounds.first_look import few_rows_note, least_budget
+from dpstats.score_rounds.first_look import (
+    few_rows_note,
+    hardly_seen,
+    least_budget,
+    shares_of_numbers,
+)
 from dpstats.score_rounds.notes import coordinates_note, hidden_note, tail_note
 
 
@@ -110,3 +119,49 @@ def test_weights_of_nothing_and_impossible_responses_are_causes_where_there_are_
     assert "missing values or responses other than numbers between 0 and 1" in " ".join(
         binary.notes
     )
+
+
+def test_columns_that_private_rows_hardly_vary_in_are_told_by_themselves() -> None:
+    """In smaller units than those of the public rows, and not where both are alike or noise hides it."""
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"x": 5 + rng.normal(size=4000), "z": 2 + rng.normal(size=4000)})
+    rows["z"] += 0.5 * rows.x
+    moments = public_moments("~ x + z", rows)
+    back = equilibrated_whitening(moments.gram).back
+    for unit, named in ((1.0, ()), (60.0, ("x",)), (1 / 60, ())):
+        private = np.column_stack([np.ones(4000), rows.x / unit, rows.z]) @ back
+        matrix = private.T @ private / 4000
+        seen = Curvature(matrix, 0.03, matrix, 0.03, float(np.linalg.eigvalsh(matrix)[0]))
+        share, _ = shares_of_numbers(seen, back, moments.design)
+        assert share[1:] == pytest.approx([1 / unit**2, 1])
+        assert hardly_seen(seen, back, moments.design) == named
+        assert hardly_seen(replace(seen, released_sd=0.5), back, moments.design) == ()
+
+
+@pytest.mark.parametrize("function", [dpstats.dp_lm, dpstats.dp_glm])
+def test_a_public_column_in_larger_units_gives_no_confident_numbers(
+    function: Callable[..., Any],
+) -> None:
+    """Noise made its coefficient a thousandth of what it is, with stars, in a fifth of such fits."""
+    names = [f"x{j}" for j in range(16)]
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows, public = (
+            pd.DataFrame(rng.normal(size=(k, 16)) + 1, columns=names) for k in (2500, 300)
+        )
+        for part in (rows, public):
+            line = part.sum(axis=1) / 8
+            part["y"] = (line + rng.logistic(size=len(part)) > 2) * 1.0
+        public["x3"] *= 1000
+        fit = function("y ~ " + " + ".join(names), rows, public, mu=1, seed=seed)
+        if np.isnan(fit.se()["x3"]):
+            assert any("far less" in note and "other units" in note for note in fit.notes)
+            continue
+        away = fit.coef()["x3"] - (0.125 if function is dpstats.dp_glm else line_of(rows))
+        assert abs(away) < 6 * fit.se()["x3"]
+
+
+def line_of(rows: pd.DataFrame) -> float:
+    """The slope of x3 in these rows, by least squares."""
+    x = np.column_stack([np.ones(len(rows)), rows.drop(columns="y")])
+    return float(np.linalg.lstsq(x, rows.y.to_numpy(), rcond=None)[0][4])

@@ -41,6 +41,7 @@ from dpstats.score_rounds.estimate import (
     moments_least_squares,
     without_errors,
 )
+from dpstats.score_rounds.first_look import hardly_seen
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
 from dpstats.score_rounds.rows import LeastSquares
@@ -160,7 +161,8 @@ def two_stages(
     second = _second_stage(rounds, stages, last, spread, columns, estimate, absorbed)
     shown = len(columns.shown)
     estimate = without_effects(estimate, range(shown), range(shown, len(x)))
-    if not ready.curvature.resolved:
+    curvature, back = ready.curvature, ready.at.whitening.back
+    if not curvature.resolved or hardly_seen(curvature, back, ready.design):
         estimate = without_errors(estimate)
     terms = [moments.terms[j] for j in columns.shown]
     cuts = terms, moved.of(lambda values: values[:shown])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -48,6 +49,7 @@ from dpstats.score_rounds.first_look import (
     effects_of_few,
     elsewhere,
     few_rows_note,
+    hardly_seen,
     of_few,
     suffices,
 )
@@ -57,6 +59,7 @@ from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
     average_condition,
+    hardly_seen_note,
     hidden_note,
     leaning_line,
     left_out_note,
@@ -305,7 +308,7 @@ class _Ended:
         start, estimate = self.rounds.start, self.solved.estimate
         if not start.enough:
             return without_columns(estimate)
-        if self.apart or self.unsettled:
+        if self.apart or self.unsettled or self.hardly:
             return without_errors(estimate)
         if not self.curvature.resolved:
             # without public rows no column is in other units than these
@@ -315,6 +318,16 @@ class _Ended:
         if start.hidden is not None:
             estimate = without_columns(without_errors(estimate, start.hidden), start.nothing)
         return estimate
+
+    @cached_property
+    def hardly(self) -> tuple[str, ...]:
+        """Columns that public rows have far more of than is seen of private ones."""
+        rounds = self.rounds
+        known = rounds.start.known and self.task.columns is None  # by public rows
+        if not known or self.apart or self.unsettled:
+            return ()
+        back, uneven = rounds.coordinates.back, not rounds.family.linear
+        return hardly_seen(self.curvature, back, self.task.design, uneven=uneven)
 
     def diagnostics(self, estimate: Estimate) -> tuple[Diagnostic, ...]:
         rounds, summary, terms = self.rounds, summary_of(self.made), self.task.design.terms
@@ -376,7 +389,10 @@ class _Ended:
         notes += unused_note(summary, design, persons, alone, _IMPOSSIBLE, domain)
         if partly or start.hidden is not None:
             notes += hidden_note(terms, unknown, start.nothing)
-        notes += ridge_note(ridge) if partly else step_notes(curvature, self.unsettled, ridge)
+        if self.hardly:
+            notes += hardly_seen_note(self.hardly) + ridge_note(ridge)
+        else:
+            notes += ridge_note(ridge) if partly else step_notes(curvature, self.unsettled, ridge)
         if self.apart:
             notes += self.apart
         else:

@@ -51,6 +51,7 @@ from dpstats.score_rounds.first_look import (
     elsewhere,
     few_rows_note,
     first_look,
+    hardly_seen,
     of_few,
     suffices,
     thin,
@@ -63,6 +64,7 @@ from dpstats.score_rounds.notes import (
     allowance_line,
     coordinates_note,
     few_have,
+    hardly_seen_note,
     hidden_note,
     leaning_line,
     left_out_note,
@@ -243,16 +245,17 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
     lost = not (ready.enough and rounds.settled())
+    back = ready.at.whitening.back
     if not ready.enough:
         estimate = without_columns(estimate)
     elif lost:
         estimate = without_errors(estimate)
     elif not ready.arrived:
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
+    elif hardly_seen(ready.curvature, back, design):
+        estimate = without_errors(estimate)
     elif not ready.curvature.resolved:
-        estimate = without_hidden(
-            estimate, ready.at.whitening.back, ready.curvature, of_few(design)
-        )
+        estimate = without_hidden(estimate, back, ready.curvature, of_few(design))
     spoken_of = without_errors(estimate, np.isin(np.arange(len(terms)), effects))
     given = solved.moved.of(lambda values: where_given(values, spoken_of))
     leaning = None if solved.leaning is None else where_given(solved.leaning, spoken_of)
@@ -341,11 +344,15 @@ def reported(
     unknown = np.isnan(np.diag(estimate.sampling))
     if ready.arrived:
         notes = few_rows_note(n, len(design.terms), session.total.mu, persons)
-        if unknown.any() and not unknown.all():
+        hardly = hardly_seen(curvature, ready.at.whitening.back, design)
+        if hardly:
+            notes += hardly_seen_note(hardly) + ridge_note(ridge)
+        elif unknown.any() and not unknown.all():
             notes += hidden_note(terms, unknown, None) + ridge_note(ridge)
         else:
             notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
-        notes += coordinates_note(ready.lines[1].value if curvature.resolved else None)
+        after = ready.lines[1].value if curvature.resolved and not hardly else None
+        notes += coordinates_note(after)
     else:
         notes = hidden_note(design.terms, unknown, ready.nothing)
         notes += ridge_note(ridge)
