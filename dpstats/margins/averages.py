@@ -42,7 +42,7 @@ from dpstats.report.released import Diagnostic, Released
 from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import Page
 from dpstats.report.texts import Heading, Paragraph, Preformatted
-from dpstats.score_rounds.cuts import cut_for_intervals
+from dpstats.score_rounds.cuts import Seen, cut_for_intervals
 from dpstats.score_rounds.tails import tail_of
 
 Mask = NDArray[np.bool_]
@@ -58,8 +58,10 @@ _WINDOW = (-3, 17)
 _NORMAL90 = 1.645
 _CARE = 2.0
 """Weight of what a cut may move, beside noise: tails of values are on one side as a rule."""
-_NOTED = 0.25
-"""What a cut may have moved, in standard errors, from which it is spoken of."""
+_NOTED, _MUCH = 1.0, 0.06
+"""What a cut moves at most, in standard errors and of an average, from which it is spoken of."""
+_COUNTED = 1 / 3
+"""Share of it that standard errors count, if more is not expected."""
 
 
 class ReleaseOptions(TypedDict, total=False):
@@ -305,11 +307,11 @@ def _averages(
         shares = AverageShares(
             1 - share - _SQUARES - _GRADIENTS - _COUNTS, _SQUARES, _GRADIENTS, _COUNTS
         )
-        half, lost = scale.copy(), np.zeros(k)
+        half, lost, most = scale.copy(), np.zeros(k), np.zeros(k)
         mu = session.total.mu * math.sqrt(shares.values / k)
         for j, histogram in zip(unknown, lengths, strict=True):
-            multiple, excess = _cut(histogram, rows.n, mu)
-            half[j], lost[j] = multiple * scale[j], excess * scale[j]
+            at, moved = _cut(histogram, rows.n, mu)
+            half[j], (lost[j], most[j]) = at * scale[j], np.array(moved) * scale[j]
         usual = [one.quantile(0.9) for one in gradients]
         longest = np.array(
             [
@@ -318,22 +320,30 @@ def _averages(
             ]
         )
         sums = session.sums(shares, Cuts(centre, half, longest))
-    return _found(sums, rows.n, centre, half, lost, lost_way), session
+    return _found(sums, rows.n, centre, half, (lost, most), lost_way), session
 
 
-def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, float]:
-    """Where values are cut, in scales, and what that may take off their mean on one side.
+def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, tuple[float, float]]:
+    """Where values are cut, in scales, and what that takes off their mean: as errors count it, at most.
 
     Noise and twice what may be lost are smallest together, as for the scores of a fit.
     """
-    cut = cut_for_intervals(tail_of(lengths, _NORMAL90, n), n, 1, mu, _CARE)
-    return cut.length, cut.excess
+    tail = tail_of(lengths, _NORMAL90, n)
+    cut = cut_for_intervals(tail, n, 1, mu, _CARE)
+    most = Seen(lengths, tail, n).lost(cut)[1]
+    return cut.length, (max(cut.excess, _COUNTED * most), most)
 
 
 def _found(
-    sums: ReleasedSums, n: int, centre: Floats, half: Floats, lost: Floats, lost_way: Mask
+    sums: ReleasedSums,
+    n: int,
+    centre: Floats,
+    half: Floats,
+    moved: tuple[Floats, Floats],
+    lost_way: Mask,
 ) -> _Found:
-    """Averages and variances, from released sums."""
+    """Averages and variances, from released sums; ``moved`` by cuts, as errors count it and at most."""
+    lost, most = moved
     used = min(max(sums.used, 0.05 * n), float(n))
     off = np.clip(sums.values / used, -half, half)
     privacy = (sums.values_sd**2 + (off * sums.count_sd) ** 2) / used**2
@@ -365,10 +375,13 @@ def _found(
             "No average is given where most rows have the same value, such as zero: the size of "
             "the others could not be found. Use rows that you may show: newdata=.",
         )
-    if (lost > _NOTED * error)[~lost_way].any():
+    noted = (most > np.maximum(_NOTED * error, _MUCH * np.abs(centre + off))) & ~lost_way
+    if noted.any():
+        worst = float((most / error)[noted].max())
         notes += (
-            "Values with long tails were cut, which may have moved an average; its standard "
-            "error allows for the likely shift.",
+            "Values have a long tail, or noise may hide one: cutting it may have moved an average "
+            f"towards most values by {in_prose(worst)} standard errors, and by more if a few values "
+            "are most of it. A larger budget helps, or rows that you may show: newdata=.",
         )
     if empty * n > 3 * sums.count_sd and empty > 0.01:
         notes += (

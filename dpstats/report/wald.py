@@ -18,6 +18,8 @@ from dpstats.report.result import Coefficients
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Paragraph, Preformatted
 
+UNKNOWN = "NA: a coefficient that is tested has no standard error; the summary of the fit says why."
+
 
 @dataclass(frozen=True)
 class WaldTest:
@@ -86,8 +88,17 @@ def wald_lines(test: WaldTest | None) -> list[str]:
     return [f"Wald test of all terms: {name} = {value} on {freedom} df, p {shown}"]
 
 
-def terms_page(names: Sequence[str], tests: Sequence[WaldTest], title: str, derived: str) -> Page:
-    """Wald tests, a line for each, and what they are ``derived`` from; F is by the degree of freedom."""
+def terms_page(
+    names: Sequence[str],
+    tests: Sequence[WaldTest],
+    title: str,
+    derived: str,
+    why: str = UNKNOWN,
+) -> Page:
+    """Wald tests, a line for each, and what they are ``derived`` from; F is by the degree of freedom.
+
+    ``why`` a test is NA.
+    """
     few = any(test.law == "F" for test in tests)
     law, values = "F" if few else "Chisq", [t.chi2 / t.df if few else t.chi2 for t in tests]
     df, p = [test.df for test in tests], [test.p_value for test in tests]
@@ -100,7 +111,7 @@ def terms_page(names: Sequence[str], tests: Sequence[WaldTest], title: str, deri
             *_p_values(law, p),
         ],
         title=title,
-        notes=_legend(p),
+        notes=_legend(p, why),
         main=True,
     )
     return Page((table, Paragraph(derived)))
@@ -135,12 +146,10 @@ def _p_values(law: str, values: Sequence[float | None]) -> list[Column]:
     return [shown, *starred]
 
 
-def _legend(values: Sequence[float]) -> list[str]:
+def _legend(values: Sequence[float], why: str = UNKNOWN) -> list[str]:
     """What stars stand for where there are some, and what NA stands for."""
     legend = [LEGEND] if options.stars and any(v < 0.1 for v in values) else []
-    lost = any(math.isnan(v) for v in values)
-    why = "NA: a coefficient that is tested has no standard error; the summary of the fit says why."
-    return legend + ([why] if lost else [])
+    return legend + ([why] if any(math.isnan(v) for v in values) else [])
 
 
 def _denominator(below: Sequence[float]) -> list[Column]:

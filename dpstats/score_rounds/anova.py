@@ -9,23 +9,31 @@ import pandas as pd
 from dpstats.arguments import shown, spelled
 from dpstats.errors import ArgumentError
 from dpstats.report.result import Coefficients
-from dpstats.report.wald import WaldTest, nested_page, terms_page
+from dpstats.report.wald import UNKNOWN, WaldTest, nested_page, terms_page
+from dpstats.score_rounds.estimate import without_errors
 from dpstats.score_rounds.hypotheses import columns_by_term, kept_beside
 from dpstats.score_rounds.result import Model
 from dpstats.score_rounds.submodel import restrict
 from dpstats.score_rounds.wald_tests import Anova, TermTests
 
+_MISSED = (
+    "NA: what this test leaves out matters so much that one Newton step from the whole model may miss "
+    "the sub-model by more than its errors. type=3 tests each term beside all others; else fit the "
+    "sub-model anew."
+)
 _FUNCTION = re.compile(r"^(update\()+")
 
 
 def _terms_tested(fit: Model, type: int) -> TermTests:
     """Every term of a fit, in the sub-model that the type of test asks for."""
-    names, tests = [], []
+    names, tests, missed = [], [], False
     for k, (_, name, at) in enumerate(columns_by_term(fit.design)):
         kept = kept_beside(fit.design, k, type)
         # with the variance of the whole model, as R's table has it
         every = len(kept) == len(fit.coefficients.coef)  # some of which may have no errors
         part = fit.estimate if every else restrict(fit.estimate, kept, fixed_dispersion=True)
+        if not every and fit._misses(part, kept):
+            part, missed = without_errors(part), True
         freedom = fit.coefficients.freedom
         those = Coefficients((), part.coef, part.sampling, part.privacy, freedom)
         names.append(fit._term_name(name))
@@ -36,7 +44,8 @@ def _terms_tested(fit: Model, type: int) -> TermTests:
     title = f"Wald tests of the terms, {how.get(type, 'each adjusted for all others')}"
     lines = [(n, t.df, t.chi2, t.p_value, t.below) for n, t in zip(names, tests, strict=True)]
     frame = pd.DataFrame(lines, columns=["term", "df", "chi2", "p_value", "df_denominator"])
-    return TermTests(frame, terms_page(names, tests, title, fit.privacy.derived))
+    why = _MISSED if missed else UNKNOWN
+    return TermTests(frame, terms_page(names, tests, title, fit.privacy.derived, why))
 
 
 def _require_alike(fit1: Model, fit2: Model) -> None:
@@ -71,7 +80,7 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     type : {1, 2, 3}, or {"I", "II", "III"}
         Of one model: each term after those before it, as R's ``anova``; adjusted for all terms that
         do not contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or adjusted for all
-        others.
+        others. Of a generalised linear model the first two are NA where terms that matter come later.
 
     Returns
     -------

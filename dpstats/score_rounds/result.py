@@ -409,6 +409,10 @@ class Model(Result):
         terms = self.coefficients.terms
         return replace(self, estimate=estimate, coefficients=coefficients_of(terms, estimate))
 
+    def _misses(self, smaller: Estimate, kept: Sequence[int]) -> bool:
+        """Whether the estimate of a sub-model may be off by more than its errors."""
+        return False
+
     def _restricted(self, call: str, text: str, kept: list[int]) -> Self:
         if not kept:
             raise ArgumentError("the sub-model has no columns left: '~ 1' keeps a constant.")

@@ -132,6 +132,18 @@ def test_intervals_cover_where_tails_are_long() -> None:
     assert inside >= 28
 
 
+@pytest.mark.parametrize(("spread", "said"), [(0.2, False), (1.5, True)])
+def test_a_note_says_that_cutting_may_have_moved_an_average(spread: float, said: bool) -> None:
+    """Of means of counts that are alike it is silent, of those whose few are most of the sum not."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"x": rng.normal(size=4000)})
+    table["y"] = 1.0 * rng.poisson(np.exp(0.5 + spread * table.x))
+    fit = dp_glm("y ~ x", table, table.head(300), mu=2, seed=1, family="poisson")
+    for seed in range(4):
+        found = _private(fit, "predictions", table, mu=0.5, seed=seed)
+        assert any("may have moved an average" in note for note in found.notes) == said
+
+
 # -- one row ----------------------------------------------------------------------------------------
 
 _ROWS = 160

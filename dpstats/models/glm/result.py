@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -25,7 +26,7 @@ from dpstats.report.frames import WholeFrame
 from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
-from dpstats.score_rounds.estimate import without_errors
+from dpstats.score_rounds.estimate import Estimate, without_errors
 from dpstats.score_rounds.result import coefficients_of
 
 _MISSED = 1.0
@@ -100,11 +101,7 @@ class GlmModel(MarginalModel):
         made = super()._restricted(call, text, kept)
         if self.design_moments is not None:
             made = replace(made, design_moments=self.design_moments[np.ix_(kept, kept)])
-        missed = left_by_one_step(self.estimate, made.estimate, kept, *self._curvature())
-        errors = np.sqrt(np.diag(made.estimate.vcov))
-        given = np.isfinite(errors)
-        far = bool((missed[given] > _MISSED * errors[given]).any())
-        if not far and _REFIT not in self.notes:
+        if not self._misses(made.estimate, kept) and _REFIT not in self.notes:
             return made
         estimate = without_errors(made.estimate)
         return replace(
@@ -113,6 +110,12 @@ class GlmModel(MarginalModel):
             coefficients=coefficients_of(made.coefficients.terms, estimate),
             notes=(_REFIT, *made.notes),
         )
+
+    def _misses(self, smaller: Estimate, kept: Sequence[int]) -> bool:
+        missed = left_by_one_step(self.estimate, smaller, kept, *self._curvature())
+        errors = np.sqrt(np.diag(smaller.vcov))
+        given = np.isfinite(errors)
+        return bool((missed[given] > _MISSED * errors[given]).any())
 
     def _design_moments(self) -> Floats | None:
         """Second moments of the rows, not the information, which weighs rows by the fit."""
