@@ -16,6 +16,7 @@ from dpstats.report.folding import folded_call
 from dpstats.report.format import (
     DIGITS,
     LEGEND,
+    format_c,
     format_coefficients,
     format_numbers,
     format_scalar,
@@ -70,6 +71,11 @@ class ModelPage:
     notes: tuple[str, ...]
     variance: ClassVar[str] = "constant variance"
     """What errors that are no sandwich take for granted."""
+
+
+Interval = tuple[float, float]
+Ranges = tuple[Interval, Interval | None]
+"""Of sigma and of R-squared, which is not known where noise hides a coefficient."""
 
 
 def print_page(page: ModelPage, as_table: bool = False) -> Page:
@@ -272,6 +278,15 @@ def row_lines(
             why += ", and rows of a person after the first " + str(protected.rows)
         lines.append(f"About {in_prose(share)}% of the private rows are not used: {why}")
     return lines
+
+
+def ranges_line(ranges: Ranges, name: str = "R-squared") -> str:
+    """Where sigma and R-squared lie."""
+    (low, high), explained = ranges
+    line = f"Allowing for noise and cuts: sigma {format_scalar(low, 3)} to {format_scalar(high, 3)}"
+    if explained is not None:
+        line += f", {name} {format_c(explained[0], 3)} to {format_c(explained[1], 3)}"
+    return line
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dpstats.models.feols.estimate import InstrumentTest
 from dpstats.report.format import format_c, format_pval, format_scalar
-from dpstats.report.model import ModelPage, model_summary, row_lines
+from dpstats.report.model import ModelPage, Ranges, model_summary, ranges_line, row_lines
 from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.table import Column, Page, Table
 from dpstats.report.texts import Lines
@@ -23,6 +23,7 @@ class PanelPage(ModelPage):
     instruments: tuple[str, ...]
     sigma: float
     within: float | None
+    ranges: Ranges | None
     tests: tuple[tuple[str, InstrumentTest], ...]
     weak: str
 
@@ -40,19 +41,19 @@ def summary_page(page: PanelPage) -> Page:
             ("Endogenous", ", ".join(page.endogenous)),
             ("Instruments", ", ".join(page.instruments)),
         ]
-    lines = [*row_lines(page), _fit_line(page)]
+    lines = [*row_lines(page), *_fit_lines(page)]
     parts: list[Lines | Table] = [Lines("\n".join(lines))]
     if page.tests:
         parts.append(_tests(page))
     return model_summary(page, tuple(head), parts)
 
 
-def _fit_line(page: PanelPage) -> str:
+def _fit_lines(page: PanelPage) -> list[str]:
+    name = "within R-squared" if page.effects else "R-squared"
     text = f"Residual standard error: {format_scalar(page.sigma, shown_digits(4))}"
     if page.within is not None:
-        name = "Within R-squared" if page.effects else "R-squared"
-        text += f"; {name}: {format_c(page.within, shown_digits(4))}"
-    return text
+        text += f"; {name[0].upper()}{name[1:]}: {format_c(page.within, shown_digits(4))}"
+    return [text] if page.ranges is None else [text, ranges_line(page.ranges, name)]
 
 
 def _tests(page: PanelPage) -> Table:

@@ -21,9 +21,10 @@ from dpstats.report.bound import Bound
 from dpstats.report.coefficients import plot_event_study
 from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame
+from dpstats.report.model import Ranges
 from dpstats.report.result import coverage, quantile
 from dpstats.report.table import Page
-from dpstats.score_rounds.estimate import r_squared
+from dpstats.score_rounds.estimate import Estimate, r_squared, r_squared_range
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -70,7 +71,9 @@ class PanelModel(MarginalModel):
     """
 
     _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | {
-        **dict.fromkeys(("rsquared", "r_squared"), "glance().within_r_squared"),
+        **dict.fromkeys(
+            ("rsquared", "r_squared"), "glance(): within_r_squared, or r_squared without effects"
+        ),
         **dict.fromkeys(
             ("first_stage", "fitstat", "sargan", "overid"),
             "summary(), with the tests of instruments",
@@ -133,6 +136,7 @@ class PanelModel(MarginalModel):
             instruments=self.instruments,
             sigma=self.sigma,
             within=self._within(),
+            ranges=self._ranges(),
             tests=self._tests(),
             weak=self._weak_line(),
         )
@@ -153,12 +157,32 @@ class PanelModel(MarginalModel):
         """R^2 of what effects leave; none with instruments, or where noise drowns the design."""
         if self.instruments or not np.isfinite(self.estimate.privacy).all():
             return None
-        centre = None if self.fixed_effects else self.design.constant
-        n, d = self.estimate.n, len(self.coefficients.coef)
-        share = max(n - self.parameters, 1.0) / max(n - d, 1)  # effects take degrees of freedom
-        variance = None if self.estimate.dispersion is None else share * self.estimate.dispersion
-        found = r_squared(replace(self.estimate, dispersion=variance), centre)
+        found = r_squared(self._of_effects(), self._centre)
         return None if found is None else found[0]
+
+    def _ranges(self) -> Ranges | None:
+        """Ranges of sigma and of R^2, by their noise and by what the cut of squares may take off."""
+        limits = self.estimate.dispersion_range
+        if limits is None or not np.isfinite(self.estimate.privacy).all():
+            return None
+        explained = r_squared_range(self._of_effects(), self._centre)
+        return (math.sqrt(limits[0]), math.sqrt(limits[1])), explained
+
+    @property
+    def _centre(self) -> int | None:
+        """The constant, about which responses vary where no effects stand for their means."""
+        return None if self.fixed_effects else self.design.constant
+
+    def _of_effects(self) -> Estimate:
+        """The estimate with the mean square of residuals as variance: effects take degrees too."""
+        n, d, found = self.estimate.n, len(self.coefficients.coef), self.estimate
+        share = max(n - self.parameters, 1.0) / max(n - d, 1)
+        limits, variance = found.dispersion_range, found.dispersion
+        return replace(
+            found,
+            dispersion=None if variance is None else share * variance,
+            dispersion_range=None if limits is None else (share * limits[0], share * limits[1]),
+        )
 
     def _tests(self) -> tuple[tuple[str, InstrumentTest], ...]:
         """Tests of the instruments, by the names that they are shown with."""
@@ -243,11 +267,15 @@ class PanelModel(MarginalModel):
         return facts
 
     def glance(self) -> pd.DataFrame:
-        """One row: within R^2, sigma, persons, privacy in its units."""
-        within = self._within()
-        first = {"within_r_squared": [math.nan if within is None else within]}
+        """One row: R^2, within effects if there are some, and sigma, where both lie, n, and privacy."""
+        name, within = "within_r_squared" if self.fixed_effects else "r_squared", self._within()
+        of_sigma, of_share = self._ranges() or ((math.nan, math.nan), None)
+        of_share = of_share or (math.nan, math.nan)
+        first = {name: [math.nan if within is None else within]}
+        first |= {f"{name}_low": [of_share[0]], f"{name}_high": [of_share[1]]}
         items = self._glance_items() | {"df_residual": [round(self.estimate.n - self.parameters)]}
-        return WholeFrame(first | {"sigma": [self.sigma]} | items)
+        first |= {"sigma": [self.sigma], "sigma_low": [of_sigma[0]], "sigma_high": [of_sigma[1]]}
+        return WholeFrame(first | items)
 
     @spelled
     def predict(self, newdata: Any = None) -> pd.Series:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpstats.report.format import format_c, format_scalar
-from dpstats.report.model import ModelPage, model_summary, row_lines
+from dpstats.report.model import ModelPage, Ranges, model_summary, ranges_line, row_lines
 from dpstats.report.options import shown_digits
 from dpstats.report.table import Page
 from dpstats.report.texts import Lines
@@ -26,11 +26,6 @@ EPTR_METHODS = {
     "paper": "ePTR-OLS (Algorithm 4 of the ePTR paper)",
 }
 _SHOWN = METHODS | EPTR_METHODS | {"alone": "score rounds, from private rows alone"}
-
-
-Interval = tuple[float, float]
-Ranges = tuple[Interval, Interval | None]
-"""Of sigma and of R-squared, which is not known where noise hides a coefficient."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +76,5 @@ def _fit_lines(page: LinearPage) -> list[str]:
         if page.offset:
             lines.append("R-squared is that of the response less the offset")
     if page.ranges is not None:
-        (low, high), explained = page.ranges
-        line = f"Allowing for noise and cuts: sigma {format_scalar(low, 3)} to {format_scalar(high, 3)}"
-        if explained is not None:
-            line += f", R-squared {format_c(explained[0], 3)} to {format_c(explained[1], 3)}"
-        lines.append(line)
+        lines.append(ranges_line(page.ranges))
     return lines + wald_lines(page.wald)

@@ -13,9 +13,10 @@ from dpstats.arguments import one_of, shown, spelled
 from dpstats.errors import ArgumentError
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
-from dpstats.models.linear.page import LinearPage, Ranges, summary_page
+from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.frames import WholeFrame
+from dpstats.report.model import Ranges
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
 from dpstats.score_rounds.bounds import noise_bounds
