@@ -247,8 +247,10 @@ def _result(
     ``far``: they lie elsewhere than public ones, whose covariance says nothing of them.
     """
     unseen = () if own is None else unseen_line(own.counts_sd)
+    grown: Floats = np.ones(len(known.units))
     if own is not None and not own.resolved:
-        own = None
+        assert isinstance(own, Spread)
+        own, grown = None, own.grown()
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
@@ -260,8 +262,8 @@ def _result(
         notes = ((ELSEWHERE.format(""),) if far else ()) + own.notes
     elif not known.stated:
         notes = (
-            f"Standard errors rest on the {known.noun}: noise hides how private rows vary, and where "
-            "they lie far out. A larger budget helps.",
+            f"Standard errors rest on the {known.noun}, or on more where private rows surely vary more: "
+            "noise hides how they vary, and where they lie far out. A larger budget helps.",
         )
     wider = known.assumed and released.cut[0] - 3 * released.cut[1] > _WIDER
     if wider:
@@ -296,7 +298,7 @@ def _result(
         _NO_ALLOWANCE if own is None else own.allowance(released),
         *unseen,
     )
-    sampling = known.matrix / released.n
+    sampling = known.matrix * np.outer(grown, grown) / released.n
     if own is not None:
         sampling = own.sampling(units, released.n)
     return GaussianFit(

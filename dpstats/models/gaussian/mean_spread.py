@@ -130,9 +130,21 @@ class Spread:
     @property
     def resolved(self) -> bool:
         """Whether the variance of every column stands out of its noise, if not of every direction."""
+        variance, sd = self._variances()
+        return bool((variance > _TOLD * sd).all())
+
+    def grown(self) -> Floats:
+        """By how much columns surely vary more than the covariance that whitens rows says, or 1."""
+        variance, sd = self._variances()
+        return np.asarray(np.sqrt(np.maximum(variance - sd, 1.0)))
+
+    def _variances(self) -> tuple[Floats, Floats]:
+        """Variances of columns over those of the covariance that whitens rows, and their noise."""
         root, seen = self.moments.cell.root, self.moments
-        variance = quadratic_forms(root.T, seen.spread)
-        return bool((variance > _TOLD * seen.spread_sd * (root**2).sum(axis=0)).all())
+        whitened = (root**2).sum(axis=0)
+        return quadratic_forms(root.T, seen.spread) / whitened, np.full_like(
+            whitened, seen.spread_sd
+        )
 
     def sampling(self, units: Floats, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""
