@@ -9,6 +9,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Cost
 from dpstats.arguments import in_prose
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
@@ -248,9 +249,8 @@ def _result(
     """
     unseen = () if own is None else unseen_line(own.counts_sd)
     grown: Floats = np.ones(len(known.units))
-    if own is not None and not own.resolved:
-        assert isinstance(own, Spread)
-        own, grown = None, own.grown()
+    if isinstance(own, Spread) and not own.resolved:
+        grown, own = own.grown(), None
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None

@@ -70,7 +70,6 @@ class CountedSpread:
     mean_lost: float
     counts_sd: float
     notes: tuple[str, ...]
-    resolved = True
 
     @classmethod
     def of(

@@ -310,10 +310,6 @@ def differences(found: Any, changed: Any, name: str) -> tuple[float, float]:
     return float(np.abs(away).max()), float(np.abs(rest).max())
 
 
-@pytest.mark.parametrize(
-    ("name", "m", "arguments"),
-    thinned(AFFINE, [4, 30], [{}, {"pool": True}, {"epsilon": 3.0}, {"method": "paper"}], of=3),
-)
 def test_a_column_that_varies_more_than_public_rows_say_has_errors_of_its_own() -> None:
     """They were those of the public rows, a third of what they are, where noise hides other columns."""
     rest = 0
@@ -329,6 +325,10 @@ def test_a_column_that_varies_more_than_public_rows_say_has_errors_of_its_own() 
     assert rest > 0
 
 
+@pytest.mark.parametrize(
+    ("name", "m", "arguments"),
+    thinned(AFFINE, [4, 30], [{}, {"pool": True}, {"epsilon": 3.0}, {"method": "paper"}], of=3),
+)
 def test_more_public_rows_than_columns_leave_no_trace_of_the_coordinates(
     name: str, m: int, arguments: dict[str, Any]
 ) -> None:
