@@ -45,6 +45,9 @@ _AT_ONCE = 6.0
 """Times as large as they are seen, what moments are taken to be at most for the rows cut for them."""
 _FAR_OFF = 1.3
 """Times as long as whitened rows are, the middle one, from which they lie elsewhere."""
+_CUT_OFF = 3.0
+"""Mean square length beyond the cut, more than twice that of the stage before, which is seen where few
+rows are stretched along a direction that has all but their cut parts already."""
 _PATIENCE = 2
 """Stages without a new direction after which no more are made."""
 _REACH = np.geomspace(1.0, 2.0**12, 200)
@@ -203,12 +206,13 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     A direction that is carried by a few rows, such as a rare level, stays hidden however it is
     stretched, because its rows are cut. Where stages no longer bring new directions to light, the first
     of those that show most of them is kept. Nor is one stretched on that is seen, but whose moment has
-    not grown as it should: most of its rows are cut by then, and more would be lost.
+    not grown as it should, or where counts show that most of some rows is cut: more would be lost.
     """
     n, d, mu = session.n, len(back), session.total.mu
     share = share_of_moments(n, d, mu)
     stages: list[tuple[int, Whitened]] = []
     before: _Spread | None = None
+    far_before = 0.0
     while True:
         lengths = whitened_lengths(session, _LENGTHS, np.zeros(d))
         radius = _cut(lengths, d, n, mu * math.sqrt(share))
@@ -225,10 +229,11 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         spread = None if hidden else _Spread(float(values[0]), float(values[-1]) + far)
         if spread and spread.even:
             break
-        if spread and before and not spread.better(before):
+        unseen = spread is None or not spread.better(before) if before else False
+        if unseen or (len(stages) > 1 and far > _CUT_OFF + 2 * far_before):
             del stages[-1]
             break
-        before = spread
+        before, far_before = spread, far
         spent = (share + _LENGTHS) * (len(stages) + 1)
         least = min(count for count, _ in stages)
         since = len(stages) - 1 - [count for count, _ in stages].index(least)
