@@ -154,6 +154,7 @@ def reference_grid(
             )
     values: dict[str, list[Any]] = {}
     used: dict[str, float] = {}
+    unknown: list[str] = []
     for name in columns:
         levels = every[name]
         if levels is not None:
@@ -169,12 +170,19 @@ def reference_grid(
                 f"predictions({{'{name}': [1.0, 2.0]}})."
             )
         if place is None or not math.isfinite(place):
-            alone = "which enters the formula by a function alone"
-            why = alone if _constant_of(design) is not None else "as the formula has no constant"
-            raise ArgumentError(
-                f"the mean of `{name}` is not known, {why}: give its value, at={{'{name}': 1.0}}."
-            )
+            unknown.append(name)
+            continue
         values[name], used[name] = [place], place
+    if unknown:
+        one = len(unknown) == 1
+        alone = f"which enter{'s' * one} the formula by a function alone"
+        why = alone if _constant_of(design) is not None else "as the formula has no constant"
+        named = " and ".join(f"`{name}`" for name in unknown)
+        asked = ", ".join(f"'{name}': ..." for name in unknown)
+        raise ArgumentError(
+            f"the mean{'s' * (not one)} of {named} {'is' if one else 'are'} not known, {why}: say at "
+            f"which value{'s' * (not one)}, at={{{asked}}}."
+        )
     for name in at:
         if name not in values:
             raise ArgumentError(

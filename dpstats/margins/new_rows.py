@@ -72,6 +72,12 @@ class Margins(OnPage):
         return Page((*page.parts, Paragraph(self.derived)))
 
 
+UNKNOWN = (
+    "NA: a coefficient that is part of it has no standard error; the summary of the fit says why. "
+    "Values or levels that do without it have errors."
+)
+
+
 def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
     """A table of estimates as it prints; of a long one the first lines, and how many more there are."""
     columns = []
@@ -84,8 +90,9 @@ def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
             columns.append(Column.of(str(name), list(values), shown_digits(4), none="NA"))
         else:
             columns.append(Column(str(name), [str(v) for v in values], align="l"))
+    notes = (UNKNOWN,) if "std_error" in frame and frame.std_error.isna().any() else ()
     more = len(frame) - _MOST_LINES
-    parts: tuple[Part, ...] = (Table.from_columns(columns, title=title, main=True),)
+    parts: tuple[Part, ...] = (Table.from_columns(columns, title=title, notes=notes, main=True),)
     if more > 0:
         lines = "line" if more == 1 else "lines"
         parts += (Paragraph(f"... and {more} more {lines}: all are in .frame."),)

@@ -257,5 +257,5 @@ def test_without_a_constant_the_levels_of_a_factor_make_one() -> None:
     without = dp_lm("breaks ~ tension + x - 1", table, table, **_NOISELESS).emmeans("tension").frame
     assert without.emmean.to_numpy() == pytest.approx(with_one.emmean.to_numpy(), rel=1e-6)
     fit = dp_lm("breaks ~ x:tension - 1", table, table, **_NOISELESS)
-    with pytest.raises(ArgumentError, match="as the formula has no constant: give its value"):
+    with pytest.raises(ArgumentError, match="as the formula has no constant: say at which value"):
         fit.emmeans("tension")
