@@ -100,7 +100,7 @@ def test_numbers_stand_at_their_means_or_where_they_are_put() -> None:
     there = fit.emmeans("wool", at={"x": 1.0}).frame.emmean.to_numpy()
     assert there == pytest.approx(theirs.predict(rows.assign(x=1.0)).to_numpy(), rel=1e-6)
     logs = dp_lm("breaks ~ wool + log(z)", table, table, **_NOISELESS)
-    with pytest.raises(ArgumentError, match=r"at=\{'z': 1.0\}"):
+    with pytest.raises(ArgumentError, match=r"at=\{'z': ...\}"):
         logs.emmeans("wool")
     assert len(logs.emmeans("wool", at={"z": 2.0}).frame) == 2
 
