@@ -286,7 +286,9 @@ _GROUPS = "a call fits one formula to all rows: with g + g:x each level of g has
 _FORMS = "the page has other forms: etable(fit).to_latex(), .to_markdown(), .to_html(), .to_csv()"
 _OPTIONS = "digits and stars of all pages are set by dpstats.options(digits=3, stars=False)"
 _AT = "effects at the mean are those of one row: newdata={'x': 1.5, 'g': 'a'}"
+_BY = "means by group are coefficients of a regression: dp_lm('y ~ 0 + g', ...)"
 _ELSEWHERE = {
+    **dict.fromkeys(("by", "groupby", "group_by"), _BY),
     **dict.fromkeys(("cov_type", "robust", "se_type", "vcov_type", "HC1", "white", "cov"), _ERRORS),
     **dict.fromkeys(("cluster", "clusters", "cov_kwds", "cluster_by"), _BY_PERSON),
     **dict.fromkeys(("subset", "filter"), _ROWS),
@@ -310,6 +312,7 @@ _ELSEWHERE = {
 """What other packages' arguments are here, in a line."""
 _NEEDED = {
     _AT: "newdata",
+    _BY: "covariance",
     _GROUPS: "vcov",
     _FORMS: "nonprivate",
     _ERRORS: "vcov",

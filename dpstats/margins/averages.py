@@ -26,7 +26,7 @@ from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, SpentOn
-from dpstats.margins.lines import ResponseScale, Task, spreads, task_of
+from dpstats.margins.lines import ResponseScale, Task, of_response, spreads, task_of
 from dpstats.margins.new_rows import margins_page
 from dpstats.margins.releases import AverageSession, AverageShares, ReleasedSums
 from dpstats.margins.rows import Cuts, ValueSource
@@ -186,7 +186,7 @@ def private_averages(
         *_together(fit.privacy, statement, call.unit),
         *charged.notes(rows.n, None),
     )
-    title = f"Average {what} over {rows.n} private rows"
+    title = f"Average {what}{of_response(fit.design)} over {rows.n} private rows"
     made = PrivateMargins(
         charged.text, title, frame, statement, rows.n, found.details, notes, law_letter(freedom)
     )

@@ -54,6 +54,12 @@ class ResponseScale:
         return math.copysign(1.0, change) if self.binary else None
 
 
+def of_response(design: Design) -> str:
+    """The response, for a title, where it is a function of a column, such as a logarithm."""
+    response = design.response
+    return "" if response is None or response in design.columns else f" of {response}"
+
+
 @dataclass(frozen=True)
 class Averaged:
     """One line of a table of averages.

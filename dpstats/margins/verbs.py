@@ -16,7 +16,7 @@ from dpstats.frame import new_rows
 from dpstats.margins.adapter import marginaleffects_model
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
 from dpstats.margins.emmeans import MarginalMeans, marginal_means
-from dpstats.margins.lines import ResponseScale
+from dpstats.margins.lines import ResponseScale, of_response
 from dpstats.margins.new_rows import (
     Margins,
     Predictors,
@@ -108,7 +108,7 @@ class MarginalModel(Model):
         if by is False or by is None:
             frame["conf_low"], frame["conf_high"] = at.interval(c, mean, level)
         title = "Predictions" if by is False else "Average predictions"
-        return self._margins(frame, title + self._lacking())
+        return self._margins(frame, title + of_response(self.design) + self._lacking())
 
     def slopes(
         self,
@@ -180,7 +180,7 @@ class MarginalModel(Model):
         made = changes(self.design, coef, self._scale().mean, rows, names, what == "slopes")
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]
         frame = table_of(named, self.coefficients, rows, by, level, tested=True)
-        title = what.capitalize() if by is False else f"Average {what}"
+        title = (what.capitalize() if by is False else f"Average {what}") + of_response(self.design)
         offsets = offset_alone(self.design) if variables is None else []
         if offsets:
             title += f" (none for {', '.join(offsets)}, in the offset alone)"
