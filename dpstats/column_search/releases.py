@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +18,6 @@ from dpstats.mechanism.conditional import frequent_threshold, release_frequent
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
-
-_FINE = 2**26
-"""Counts are taken on a lattice so fine that noise spans millions of its steps."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +84,11 @@ class ColumnSession(Session[ColumnRows]):
         values, noise_sd = np.zeros(len(asked)), np.zeros(len(asked))
         for price, at in of.items():
             exact = [self._known[_key(asked[k])] for k in at]
-            release = self._vector(
+            release = self._counts(
                 "counts of values below points",
-                np.array([int(count) * _FINE for count in exact], dtype=object),
-                math.sqrt(len(at)) * _FINE,
-                1 / _FINE,
+                np.array([int(count) for count in exact], dtype=object),
                 costs[price],
+                memberships=len(at),
             )
             values[at], noise_sd[at] = release.value, release.noise_sd
         return values, noise_sd

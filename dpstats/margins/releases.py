@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.accounting.privacy import Cost, Privacy
+from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
 from dpstats.margins.rows import AverageRows, Cuts
 from dpstats.mechanism.claims import ANSWERS, COUNTS, SQUARE, VECTOR, Claim
 from dpstats.mechanism.noise import Noise
-from dpstats.mechanism.passes import Integers, RowSource
-from dpstats.mechanism.release import Release
+from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram
-
-_FINE = 2**26
 
 
 @dataclass(frozen=True)
@@ -131,20 +128,16 @@ class AverageSession(Session[AverageRows]):
         costs = [self._spend(share) for share in each]
         totals = self._rows.sums(cuts)
         root = math.sqrt(k)
-        values = self._sum("sums of values", totals.values, 2.0 * root * fine, 1 / fine, costs[0])
-        squares = self._sum(
+        values = self._vector(
+            "sums of values", totals.values, 2.0 * root * fine, 1 / fine, costs[0]
+        )
+        squares = self._vector(
             "sums of squared values", totals.squares, root * fine, 1 / fine, costs[1]
         )
-        gradients = self._sum(
+        gradients = self._vector(
             "sums of gradients", totals.gradients, 2.0 * root * fine, 1 / fine, costs[2]
         )
-        counts = self._sum(
-            "numbers of used and of cut rows",
-            totals.counts * _FINE,
-            math.sqrt(2) * _FINE,
-            1 / _FINE,
-            costs[3],
-        )
+        counts = self._counts("numbers of used and of cut rows", totals.counts, costs[3])
         return ReleasedSums(
             half * values.value,
             half * values.noise_sd,
@@ -155,11 +148,6 @@ class AverageSession(Session[AverageRows]):
             float(counts.value[1]),
             counts.noise_sd,
         )
-
-    def _sum(
-        self, what: str, total: Integers, sensitivity: float, unit: float, cost: Cost
-    ) -> Release:
-        return self._vector(what, total, sensitivity, unit, cost)
 
 
 CLAIMS = (

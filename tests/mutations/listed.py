@@ -1895,8 +1895,8 @@ _ALONE = (
     _alone(
         "counts of several columns are charged as one",
         "dpstats/column_search/releases.py",
-        "                math.sqrt(len(at)) * _FINE,\n",
-        "                1.0 * _FINE,\n",
+        "                memberships=len(at),\n",
+        "                memberships=1,\n",
         *_replayed("dp_lm, anchored, alone"),
     ),
     _alone(

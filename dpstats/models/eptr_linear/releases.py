@@ -112,6 +112,10 @@ def _float_error(n: int, d: int) -> float:
     return 32 * (d + 1) ** 2 * 2.0**-53 * n
 
 
+def _influence(radius: float, n: int, d: int) -> float:
+    return radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
+
+
 def diameter_with_floats(n: int, d: int, limits: CutLimits) -> float:
     """D, with what floating-point arithmetic and the lattice may add to it."""
     exact = score_diameter(d, limits.radius, limits.response, limits.coef)
@@ -125,7 +129,7 @@ def eigenvalue_levels(target: float, n: int, d: int, limits: CutLimits) -> Safet
     Two data sets at levels j and j + 1, or both at j, have eigenvalues of at least first + (j - 1)
     step, so that both kinds of pairs move by D / (first + (j - 1) step) or less, and by 2 C or less.
     """
-    step = limits.radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
+    step = _influence(limits.radius, n, d)
     deepest = min(int(target / step) - 1, _DEEPEST)
     if deepest < 1:
         return None
@@ -284,7 +288,7 @@ def lower_eigenvalue(
 ) -> float:
     """The private lower bound L on the smallest eigenvalue of both neighbours; may be negative."""
     z = -float(special.ndtri(slack)) * (1 + 1e-6)
-    influence = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
+    influence = _influence(radius, n, d)
     return value - z * release.noise_sd - release.step - influence
 
 
@@ -397,7 +401,7 @@ def eigenvalue_total(
     smallest: float, radius: float, n: int, d: int
 ) -> tuple[Integers, float, float]:
     """lambda_min on a lattice, its sensitivity there, R^2 and what floats add to it, and the unit."""
-    sensitivity = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
+    sensitivity = _influence(radius, n, d)
     unit = lattice_unit(sensitivity, 1)
     return on_lattice(np.array([smallest]), unit), sensitivity / unit, unit
 

@@ -313,12 +313,12 @@ def mean_alone(
     unused = unused_notes(released.count, released.count_sd, n, d, row_causes(found.design, True))
     if hardly_any(released.count, released.count_sd, d):
         return fit_of_noise(d, False, unused)
-    own, told = Spread.of(seen, cut, released, lengths, n), released.cut
+    own, told = Spread.of(seen, found.units, cut, released, lengths, n), released.cut
     assert told is not None
     if known is None:
-        matrix = seen.covariance * np.outer(found.units, found.units)
+        matrix = own.covariance
         source = "private rows, released before the mean"
-        sampling = own.sampling(found.units, released.n)
+        sampling = own.sampling(released.n)
     else:
         matrix, source = known.matrix, known.source
         sampling = matrix * (1 / released.n + own.mean_lost**2)

@@ -21,7 +21,7 @@ from dpstats.models.gaussian.mean_planning import (
     papers_mean_cut,
     plan_mean,
 )
-from dpstats.models.gaussian.mean_spread import CountedSpread, ReleasedMean, Spread
+from dpstats.models.gaussian.mean_spread import ReleasedMean, Spread
 from dpstats.models.gaussian.moments import (
     Cell,
     used_rows,
@@ -203,11 +203,10 @@ def _last_round(
     expected = loss_of_public(points.measured_in(known.units).measured, cell)
     cut = last_mean_cut(noise, share, n, lengths, variance, d, expected, dearest)
     released = last_mean(session, cell, cut.radius, TOLD_CUTS)
-    own: Spread | CountedSpread
     if seen is not None:
-        own = Spread.of(seen, cut, released, lengths, n)
+        own = Spread.of(seen, known.units, cut, released, lengths, n)
     else:
-        own = CountedSpread.of(known, variance, cut, released, lengths, n)
+        own = Spread.by_counts(known, variance, cut, released, lengths, n)
     return _result(session, points, known, call, released, cut.radius, rounds, own, far=far)
 
 
@@ -239,7 +238,7 @@ def _result(
     released: ReleasedMean,
     radius: float,
     rounds: int,
-    own: Spread | CountedSpread | None = None,
+    own: Spread | None = None,
     *,
     far: bool = False,
 ) -> GaussianFit:
@@ -249,13 +248,13 @@ def _result(
     """
     unseen = () if own is None else unseen_line(own.counts_sd)
     grown: Floats = np.ones(len(known.units))
-    if isinstance(own, Spread) and not own.resolved:
-        grown, own = own.grown(), None
+    if own is not None and not own.resolved:
+        grown, own = own.grown, None
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
     notes = known.trusted
-    lost = far and not isinstance(own, Spread)
+    lost = far and (own is None or own.counted)
     if lost:
         notes = (ELSEWHERE.format(", and no standard errors are given"),)
     elif own is not None:
@@ -300,7 +299,7 @@ def _result(
     )
     sampling = known.matrix * np.outer(grown, grown) / released.n
     if own is not None:
-        sampling = own.sampling(units, released.n)
+        sampling = own.sampling(released.n)
     return GaussianFit(
         mean=points.origin + units * place,
         sampling=np.full_like(sampling, math.nan) if wider or lost else sampling,

@@ -58,21 +58,41 @@ def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> flo
 
 
 @dataclass(frozen=True)
-class CountedSpread:
-    """How private rows vary by counts of their lengths, and what cutting may take off their mean.
+class Spread:
+    """How private rows vary, as released beside their mean, and what cutting may take off that.
 
-    ``matrix``: the covariance that rows were whitened by, of whose directions each has ``variance``.
-    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
+    Attributes
+    ----------
+    covariance : (d, d) array
+        In the user's units.
+    variance : float
+        Of whitened rows, in each direction on average.
+    more : float
+        Times the variance of sampling, for what cuts have taken off the covariance.
+    mean_lost : float
+        In any direction, in standard deviations.
+    counts_sd : float
+        Noise of counts of lengths.
+    grown : (d,) array
+        By how much columns surely vary more than the covariance that whitens rows says, or 1.
+    resolved : bool
+        Whether the variance of every column stands out of its noise, if not of every direction.
+    counted : bool
+        Whether all this is known from counts of lengths alone.
     """
 
-    matrix: Floats
+    covariance: Floats
     variance: float
+    more: float
     mean_lost: float
     counts_sd: float
     notes: tuple[str, ...]
+    grown: Floats
+    resolved: bool = True
+    counted: bool = False
 
     @classmethod
-    def of(
+    def by_counts(
         cls,
         known: FixedCovariance,
         variance: float,
@@ -80,79 +100,56 @@ class CountedSpread:
         released: ReleasedMean,
         lengths: LogHistogram,
         n: int,
-    ) -> CountedSpread:
-        """In view of how many rows the last cut took."""
+    ) -> Spread:
+        """From counts of lengths, and the covariance that rows were whitened by."""
         lost = lost_by_shares(cut, released, variance)
         notes = mean_notes(lengths, n, variance, released, replace(cut, lost=lost))
         if not notes and out_of_sight(lengths.noise_sd, n):
             notes = (TAILS_OF_MEAN_OUT_OF_SIGHT,)
-        if len(known.matrix) > 1:
+        d = len(known.matrix)
+        if d > 1:
             notes += (
                 f"How columns vary together follows from the {known.noun}, how much they do from counts "
                 "of the lengths of private rows: second moments of these would cost too much here.",
             )
-        return cls(known.matrix, variance, lost, lengths.noise_sd, notes)
-
-    def sampling(self, units: Floats, n: float) -> Floats:
-        """Covariance of the mean but for its noise, in the user's units."""
-        return np.asarray(self.matrix * self.variance * (1 / n + self.mean_lost**2))
-
-    def allowance(self, released: ReleasedMean) -> Diagnostic:
-        """What of the variance of the mean allows for cuts."""
-        others = 1 / released.n + released.sd**2 / self.variance
-        return mean_allowance(self.mean_lost, others)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How private rows vary, as released beside their mean, and what cutting may take off that.
-
-    ``mean_lost``: in any direction, in standard deviations. ``counts_sd``: noise of counts of lengths.
-    """
-
-    moments: Moments
-    mean_lost: float
-    counts_sd: float
-    notes: tuple[str, ...]
+        matrix, grown = known.matrix * variance, np.ones(d)
+        return cls(matrix, variance, 1.0, lost, lengths.noise_sd, notes, grown, counted=True)
 
     @classmethod
     def of(
-        cls, seen: Moments, cut: MeanCut, released: ReleasedMean, lengths: LogHistogram, n: int
+        cls,
+        seen: Moments,
+        units: Floats,
+        cut: MeanCut,
+        released: ReleasedMean,
+        lengths: LogHistogram,
+        n: int,
     ) -> Spread:
-        """In view of how many rows the last cut took."""
+        """From second moments of private rows."""
         lost = lost_by_shares(cut, released, seen.variance)
         notes = mean_notes(lengths, n, seen.variance, released, replace(cut, lost=lost))
         if not notes and len(seen.mean) <= _FEW_COLUMNS and out_of_sight(lengths.noise_sd, n):
             notes = (HIDDEN_TAILS,)
-        return cls(seen, lost, lengths.noise_sd, notes)
-
-    @property
-    def resolved(self) -> bool:
-        """Whether the variance of every column stands out of its noise, if not of every direction."""
-        variance, sd = self._variances()
-        return bool((variance > _TOLD * sd).all())
-
-    def grown(self) -> Floats:
-        """By how much columns surely vary more than the covariance that whitens rows says, or 1."""
-        variance, sd = self._variances()
-        return np.asarray(np.sqrt(np.maximum(variance - sd, 1.0)))
-
-    def _variances(self) -> tuple[Floats, Floats]:
-        """Variances of columns over those of the covariance that whitens rows, and their noise."""
-        root, seen = self.moments.cell.root, self.moments
-        whitened = (root**2).sum(axis=0)
-        return quadratic_forms(root.T, seen.spread) / whitened, np.full_like(
-            whitened, seen.spread_sd
+        root = seen.cell.root
+        variances = quadratic_forms(root.T, seen.spread) / (root**2).sum(axis=0)
+        return cls(
+            seen.covariance * np.outer(units, units),
+            seen.variance,
+            1 + seen.lost,
+            lost,
+            lengths.noise_sd,
+            notes,
+            np.sqrt(np.maximum(variances - seen.spread_sd, 1.0)),
+            resolved=bool((variances > _TOLD * seen.spread_sd).all()),
         )
 
-    def sampling(self, units: Floats, n: float) -> Floats:
+    def sampling(self, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""
-        spread = self.moments.covariance * np.outer(units, units)
-        return np.asarray(spread * ((1 + self.moments.lost) / n + self.mean_lost**2))
+        return np.asarray(self.covariance * (self.more / n + self.mean_lost**2))
 
     def allowance(self, released: ReleasedMean) -> Diagnostic:
         """What of the variance of the mean allows for cuts."""
-        others = (1 + self.moments.lost) / released.n + released.sd**2 / self.moments.variance
+        others = self.more / released.n + released.sd**2 / self.variance
         return mean_allowance(self.mean_lost, others)
 
 

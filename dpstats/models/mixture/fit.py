@@ -158,7 +158,7 @@ def _components(
         weight = v / total
         weight_sd = math.sqrt(weight * (1 - weight) / min(total, n) + (sd / total) ** 2)
         # moments were divided by the first count; both counts together know the number better
-        better = _rescaled(moments, v)
+        better = replace(moments.of_rows(v), mean_rows=v)
         if pool:
             better, _ = pooled(better, x, v)
         out.append(Component(weight, weight_sd, v, sd, len(x), better))
@@ -201,20 +201,3 @@ def _without_overlap(
         )
         out.append(replace(c, weight=float(w), moments=moments))
     return tuple(out), "undone"
-
-
-def _rescaled(moments: Moments, rows: float) -> Moments:
-    """The moments of sums that are divided by another number of rows."""
-    ratio = moments.cell.n / rows
-    second = (moments.spread + np.outer(moments.mean, moments.mean)) * ratio
-    mean = moments.mean * ratio
-    return replace(
-        moments,
-        mean=mean,
-        spread=second - np.outer(mean, mean),
-        mean_sd=moments.mean_sd * ratio,
-        spread_sd=moments.spread_sd * ratio,
-        mean_rows=rows,
-        spread_rows=moments.spread_rows / ratio,
-        cell=replace(moments.cell, n=rows),
-    )
