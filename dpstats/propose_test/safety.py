@@ -13,6 +13,9 @@ from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.plan import ReleasePlan
 from dpstats.report.answers import Answers
 
+DEEPEST = 300
+"""Levels on either side of the target that are told apart: farther ones hardly matter to the test."""
+
 
 @dataclass(frozen=True, eq=False)
 class SafetyLevels:

@@ -13,10 +13,8 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
-from dpstats.models.eptr_bayes.planning import MomentCut
+from dpstats.models.eptr_bayes.planning import QUANTILES, MomentCut
 from dpstats.numerics.matrices import symmetric_power
-
-_QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def choose_class_radius(
     length = np.linalg.norm(z, axis=1)
     share = np.bincount(code, minlength=classes) / m
     best, least = (max(float(length.max()), 1e-12), 1.0, 0.0), math.inf
-    for radius in dict.fromkeys(np.quantile(length, _QUANTILES)):
+    for radius in dict.fromkeys(np.quantile(length, QUANTILES)):
         if not radius > 0:
             continue
         out = length > radius

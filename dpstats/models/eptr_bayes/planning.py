@@ -11,7 +11,7 @@ from dpstats.arrays import Floats
 
 LIFT = 0.75
 """b / R: 4 % more noise in the means than at b = R, and 22 % less in second moments."""
-_QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 _BEYOND = 1.25 * math.sqrt(2) ** np.arange(21)
 """Radii beyond the longest public row, in its lengths."""
 _ROOMS = (3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
@@ -80,7 +80,7 @@ def plan_moments(z: Floats, code: np.ndarray, classes: int, n: int, mu: float) -
     share = np.bincount(code, minlength=classes) / m
     length = np.linalg.norm(z, axis=1)
     longest = float(length.max()) or 1.0
-    radii = [float(r) for r in np.quantile(length, _QUANTILES) if r > 0]
+    radii = [float(r) for r in np.quantile(length, QUANTILES) if r > 0]
     index = tail_index(length)
     best, least = _effect(z, length, code, classes, longest, index), math.inf
     for radius in dict.fromkeys([*radii, *(longest * _BEYOND)]):

@@ -28,9 +28,7 @@ from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.eptr_bayes.rows import ClassRows
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
-
-_DEEPEST = 300
+from dpstats.propose_test.safety import DEEPEST, PapersSafety, SafetyLevels, SafetyTest
 
 
 def require_room(n: int, mu: float, ratio: float | None) -> None:
@@ -89,10 +87,10 @@ def means_move(count: int, radius: float, prior_scale: float, n: int) -> float:
 
 def count_levels(target: int, radius: float, prior_scale: float, n: int) -> SafetyLevels:
     """Levels of the smallest class, a row apart, that end some hundreds above the target count."""
-    deepest = min(target, _DEEPEST)
+    deepest = min(target, DEEPEST)
     below = target - deepest
     widest = means_move(0, radius, prior_scale, n)
-    counts = below + np.arange(1, deepest + _DEEPEST + 2)
+    counts = below + np.arange(1, deepest + DEEPEST + 2)
     moves = np.array([means_move(int(c), radius, prior_scale, n) for c in counts])
     # both at level j: N = below + j; at j and j + 1: the larger is below + j + 1
     same = np.concatenate([[widest], moves[:-1]])

@@ -51,11 +51,10 @@ from dpstats.mechanism.release import Release
 from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.models.linear.rows import LinearRows
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
+from dpstats.propose_test.safety import DEEPEST, PapersSafety, SafetyLevels, SafetyTest
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.rows import RoundCuts
 
-_DEEPEST = 300
 _SMALLEST = "smallest eigenvalue of the design"
 
 
@@ -130,11 +129,11 @@ def eigenvalue_levels(target: float, n: int, d: int, limits: CutLimits) -> Safet
     step, so that both kinds of pairs move by D / (first + (j - 1) step) or less, and by 2 C or less.
     """
     step = _influence(limits.radius, n, d)
-    deepest = min(int(target / step) - 1, _DEEPEST)
+    deepest = min(int(target / step) - 1, DEEPEST)
     if deepest < 1:
         return None
     first = target * (1 - 1e-9) - (deepest - 1) * step
-    edge = first + np.arange(deepest + _DEEPEST) * step
+    edge = first + np.arange(deepest + DEEPEST) * step
     widest = 2 * limits.coef * WIDENED
     moves = np.minimum(diameter_with_floats(n, d, limits) / edge, widest)
     levels = Levels(np.concatenate([[widest], moves]), np.concatenate([[widest], moves]))

@@ -31,11 +31,10 @@ from dpstats.mechanism.session import Session
 from dpstats.models.eptr_nw.rows import KernelPlan, KernelRows, kernel
 from dpstats.numerics.histogram import merged
 from dpstats.propose_test.curve import Levels
-from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
+from dpstats.propose_test.safety import DEEPEST, PapersSafety, SafetyLevels, SafetyTest
 
 _JITTER = 2.0**-10
 _ENTRY = 2.0**-40
-_DEEPEST = 300
 _PARTS = 64
 _UNIT = 2.0**-30  # of the sums of a curve
 _BELOW, _SQUARE = 61, 24  # of 64: weights of denominator and squares beside the numerator's 1
@@ -173,11 +172,11 @@ def weighted_move(longest: float, degree: Floats, ratio: float) -> float:
 def degree_levels(degree: Floats, longest: float) -> SafetyLevels | None:
     """Levels of r = min_q d_q / D_q, 1 just inside one of them; None when a single row decides."""
     step = WIDENED / float(degree.min())  # a row moves d_q by at most 1
-    deepest = min(int(1 / step) - 1, _DEEPEST)
+    deepest = min(int(1 / step) - 1, DEEPEST)
     if deepest < 1:
         return None
     first = 1 - 1e-9 - (deepest - 1) * step
-    edge = first + np.arange(deepest + _DEEPEST + 1) * step
+    edge = first + np.arange(deepest + DEEPEST + 1) * step
     moves = np.array([weighted_move(longest, degree, float(r)) for r in edge])
     widest = weighted_move(longest, degree, 0.0)
     same = np.concatenate([[widest], moves[:-1]])
@@ -248,12 +247,11 @@ class KernelSession(Session[KernelRows]):
                 for total, weight in zip(parts, (_PARTS, _BELOW, _SQUARE), strict=True)
             ]
         )
-        # to the nearest multiple of 2^-30: half a step per number, in each of two neighbours
-        shift = round(math.log2(_PARTS * self._rows.grid.fine / _ENTRY)) - 30
+        # to the nearest multiple of _UNIT: half a step per number, in each of two neighbours
+        shift = round(math.log2(_PARTS * self._rows.grid.fine / _ENTRY * _UNIT))
         total = np.array([(int(v) + (1 << (shift - 1))) >> shift for v in exact], dtype=object)
-        unit = _UNIT
-        sensitivity = CURVE_MOVES * features.length / unit + math.sqrt(total.size)
-        release = self._vector("kernel sums for a whole curve", total, sensitivity, unit, cost)
+        sensitivity = CURVE_MOVES * features.length / _UNIT + math.sqrt(total.size)
+        release = self._vector("kernel sums for a whole curve", total, sensitivity, _UNIT, cost)
         above, below, squares = release.value.reshape(3, -1)
         sd, g, c = release.noise_sd, _BELOW / _PARTS, _SQUARE / _PARTS
         return Curve(above, below / g, squares / c, sd, sd / g, sd / c)

@@ -24,7 +24,7 @@ from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, is_family, resolve_family
-from dpstats.models.glm.fit import GlmFit, check_room
+from dpstats.models.glm.fit import LEAST, GlmFit, check_room
 from dpstats.models.glm.methods import PAPERS_STEPS, GlmTaskForN, prepared
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
@@ -54,8 +54,6 @@ from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import model_items
 
 _MOST_STEPS = 50
-_LEAST = 1e-3
-"""Of all shares of a total the least; those of the papers' rounds are alike."""
 
 
 @one_blas_thread()
@@ -245,7 +243,7 @@ def dp_glm(
             alone,
             thin,
         )
-        least = 1 / (4 * (iterations or PAPERS_STEPS)) if method == "pmt" else _LEAST
+        least = 1 / (4 * (iterations or PAPERS_STEPS)) if method == "pmt" else LEAST
         require_share(Grid.for_rows(rows.n), call.per_row.mu, least)
         ready = prepared(task, rows.n)
     noise = call.noise()

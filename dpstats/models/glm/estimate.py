@@ -29,6 +29,8 @@ from dpstats.score_rounds.cuts import gaussian_lengths, loss_of, most_of
 from dpstats.score_rounds.estimate import Estimate, Step
 from dpstats.score_rounds.tails import Tail
 
+BLEND = 0.2
+"""Share of second moments in a whitening by information."""
 _ENOUGH_ROWS = 2000
 _FINE = 151  # lengths at which a tail is read: a mean over all of them moves by less than 1e-3
 _HIDING = 4.0  # rows that an octave may hide, in noises of a bin: two deviations of the sum of four
@@ -177,7 +179,7 @@ def moments_fit(
 
 
 def information_whitening(
-    information: Floats, moment: Floats, unseen: Floats, blend: float = 0.2
+    information: Floats, moment: Floats, unseen: Floats, blend: float = BLEND
 ) -> Whitening:
     """Whitening by the public information matrix, a fifth of it by the second moment.
 

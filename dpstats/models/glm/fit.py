@@ -84,7 +84,7 @@ _WIDENING = 0.3
 """Share of what is cut that standard errors count, but for responses between 0 and 1."""
 _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""
-_LEAST = 1e-3
+LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
 _LEFT = 0.2
 """Of a total, what a first look at private rows leaves at least, after a round from public ones too."""
@@ -124,7 +124,7 @@ class GlmFit:
 
 def check_room(n: int, mu: float) -> None:
     """Refuse, before anything is released, a total of which a first look would leave too little."""
-    require_share(Grid.for_rows(n), mu, _LEAST * _LEFT)
+    require_share(Grid.for_rows(n), mu, LEAST * _LEFT)
 
 
 def anchored_if_near(
@@ -137,7 +137,7 @@ def anchored_if_near(
     """
     design, n, mu, seen = task.design, session.n, session.total.mu, None
     d = len(design.terms)
-    if session.by_person or not suffices(n, mu, d) or not session.allows(_LEAST * _LEFT):
+    if session.by_person or not suffices(n, mu, d) or not session.allows(LEAST * _LEFT):
         return anchored(session, start, task)
     expected = start.information_lengths(task.family)
     comparable = start.rows is not None or not (design.weights or design.offsets)
@@ -190,7 +190,7 @@ def _rounds(
     """The rounds of a fit, still to be made. ``seen``: how long rows are, where that was released."""
     family, design, terms = task.family, task.design, task.design.terms
     n, d, mu = session.n, len(terms), session.total.mu
-    session.require(_LEAST)
+    session.require(LEAST)
     coef, spent, persons = start.coef, start.spent, None
     weighted, whole = design.weights is not None, family.binary or family.counts
     if session.by_person:

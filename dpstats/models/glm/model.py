@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.glm.estimate import ReleasedInformation
+from dpstats.models.glm.estimate import BLEND, ReleasedInformation
 from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Curvature, Whitening, floored, symmetric_power, with_inverse
 
@@ -27,8 +27,6 @@ _DRIFT = 0.1
 """What a model does not foresee of the information, per unit of change of predictors, at least."""
 _STEPS, _STILL = 30, 1e-3
 _EVERY = slice(None)
-_BLEND = 0.2
-"""Share of second moments in the whitening, as in `information_whitening`."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ def evened(
     """
     inner, outer = information[some][:, some], metric[some][:, some]
     level = float(np.trace(np.linalg.solve(outer, inner))) / len(outer)
-    mixed = (1 - _BLEND) * inner + _BLEND * level * outer
+    mixed = (1 - BLEND) * inner + BLEND * level * outer
     if not np.isfinite(mixed).all():
         return None
     values, vectors = np.linalg.eigh(mixed)

@@ -1,7 +1,8 @@
 """How a linear fit spends its total: score rounds from a public anchor.
 
-`fit_rows` opens a session over the rows and hands it to `anchored`, which makes its releases there and
-turns them into a `LinearFit` by pure functions of arrays; `papers` has the other two methods. Radii,
+`fit_rows` opens a session over the rows and hands it to `anchored_if_near`, or, where there are no
+public rows that guide, to `alone`; persons and effects have `anchored`. These make the releases and
+turn them into a `LinearFit` by pure functions of arrays; `papers` has the other two methods. Radii,
 cuts, shares and stopping depend on public and on released numbers only.
 """
 

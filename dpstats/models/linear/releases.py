@@ -1,4 +1,4 @@
-"""The releases of a linear model: moments of the design, and scores of residuals."""
+"""Moments of design and response, for the papers' methods and `eptr_lm`; score rounds have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows of a linear model: whitened, cut to a radius and rounded to the grid. What is summed of them.
+"""Rows for moments of design and response: whitened, cut to a radius, rounded; and what is summed.
+
+The papers' methods and `eptr_lm` sum them; score rounds have `score_rounds.rows`.
 
 A row (x, y) passes through the following maps, each of which depends on that row and on public or
 released numbers only, so that replacing a row changes one term of every sum:
