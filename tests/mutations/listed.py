@@ -1886,6 +1886,29 @@ _ALONE = (
         "test_where_hardly_a_row_can_be_used_no_number_is_made_of_noise[mvnorm]",
     ),
     _alone(
+        "steps that turn back go all the way",
+        "dpstats/models/glm/estimate.py",
+        "    if not turned.any():\n        return step\n    some",
+        "    if True:\n        return step\n    some",
+        "tests/models/glm/test_estimate.py::test_a_step_that_turns_back_goes_half_of_the_way",
+    ),
+    _alone(
+        "columns that noise hides are taken to be as public rows have them",
+        "dpstats/score_rounds/first_look.py",
+        "    hidden = share < np.minimum(",
+        "    hidden = share < 0 * np.minimum(",
+        "tests/score_rounds/test_notes.py::"
+        "test_columns_that_private_rows_hardly_vary_in_are_told_by_themselves",
+    ),
+    _alone(
+        "errors of a mean are those of public rows where private ones surely vary more",
+        "dpstats/models/gaussian/mean_fit.py",
+        "        grown, own = own.grown, None\n",
+        "        own = None\n",
+        "tests/models/gaussian/test_dp_mvnorm.py::"
+        "test_a_column_that_varies_more_than_public_rows_say_has_errors_of_its_own",
+    ),
+    _alone(
         "information from further up the way counts as if it were that of the end",
         "dpstats/models/glm/estimate.py",
         "max(own, level[-1])",
