@@ -1920,7 +1920,7 @@ _ALONE = (
         "dpstats/column_search/releases.py",
         "                memberships=len(at),\n",
         "                memberships=1,\n",
-        *_replayed("dp_lm, anchored, alone"),
+        f"{_COLUMNS}::test_q_counts_cost_q_shares_and_have_sensitivity_root_q",
     ),
     _alone(
         "counts of values below points have no noise",
