@@ -94,7 +94,10 @@ def dp_mean(
     Parameters
     ----------
     formula : str or list of str
-        ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
+        ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`: of a
+        category all levels but the first are columns, with their shares as means, and with or without
+        ``- 1``; the share of the first is what they leave. Means by group are those of
+        ``dp_lm("x1 ~ 0 + g")``.
     {data}
         Rows with missing or infinite values are not used.
     public : table, optional
