@@ -171,6 +171,7 @@ class PublicMoments:
         """
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
         used = rms > 0
+        self._require_sizes(np.where(used, rms, 1.0))
         constant = self.design.constant
         if constant is not None and used[constant]:
             spread = self.gram.diagonal() - self.gram[constant] ** 2 / self.gram[constant, constant]
@@ -182,6 +183,10 @@ class PublicMoments:
         if not full and many and (not used.any() or self._says_twice(used, rms)):
             self.require_full_rank()
         return full
+
+    def _require_sizes(self, rms: Array) -> None:
+        """Raise where floats cannot compute with columns of these sizes."""
+        require_sizes(self.terms, (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
 
     def _says_twice(self, used: npt.NDArray[np.bool_], rms: Array) -> bool:
         """Whether some of these columns depend on each other, and in many rows of each.
@@ -266,7 +271,7 @@ class PublicMoments:
         why.refuse_baselines()
         if zero:
             why.refuse(f"the column(s) {listed(zero)} are zero in every public row", zero[-1])
-        require_sizes(self.terms, (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
+        self._require_sizes(rms)
         involved = self.dependent()
         if involved:
             refuse_aliases(self.design)

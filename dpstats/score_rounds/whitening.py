@@ -212,7 +212,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     share = share_of_moments(n, d, mu)
     stages: list[tuple[int, Whitened]] = []
     before: _Spread | None = None
-    far_before = 0.0
+    far_before, cut_off = 0.0, False
     while True:
         lengths = whitened_lengths(session, _LENGTHS, np.zeros(d))
         radius = _cut(lengths, d, n, mu * math.sqrt(share))
@@ -229,8 +229,9 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         spread = None if hidden else _Spread(float(values[0]), float(values[-1]) + far)
         if spread and spread.even:
             break
-        unseen = spread is None or not spread.better(before) if before else False
-        if unseen or (len(stages) > 1 and far > _CUT_OFF + 2 * far_before):
+        worse = before is not None and (spread is None or not spread.better(before))
+        cut_off = len(stages) > 1 and far > _CUT_OFF + 2 * far_before
+        if worse or cut_off:
             del stages[-1]
             break
         before, far_before = spread, far
@@ -244,10 +245,11 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         eigen = _with_far_rows(eigen, far)
         back = back @ (vectors / np.sqrt(eigen)) @ vectors.T
         back, _ = session.whiten(back, np.zeros(d))
-    last = stages[-1][1]
-    best = last if not hidden else min(stages, key=lambda stage: stage[0])[1]
+    hidden, last = stages[-1]
+    kept = cut_off or not hidden
+    best = last if kept else min(stages, key=lambda stage: stage[0])[1]
     farther = _cut(last.lengths, d, n, mu * math.sqrt(_FINAL))
-    if not hidden and farther < _FARTHER * best.radius:
+    if kept and farther < _FARTHER * best.radius:
         return replace(best, lost=last.lengths.beyond(best.radius, n))
     return replace(_measured(session, best, farther, nothing), lost=last.lengths.beyond(farther, n))
 

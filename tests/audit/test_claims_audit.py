@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from scipy import stats
 
 from dpstats import dp_mean
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
+from dpstats.models.linear.view import View
 from tests.audits import adversaries
 from tests.audits.adversaries import Name, cases
 from tests.audits.adversaries.neighbours import Row
@@ -293,3 +295,16 @@ def test_verdicts_are_sharp(ratios: tuple[np.ndarray, np.ndarray], claim: Any, f
     assert not judge(ratios, claim, _ALARM).refuted
     assert judge(ratios, claim, _ALARM).fraction > 0.85
     assert judge(ratios, false, _ALARM).refuted
+
+
+def test_rows_that_are_read_outside_a_session_are_detected() -> None:
+    """As where a fit looks at its rows before it opens one."""
+    of = View.of
+
+    def curious(moments: Any, rows: Any, *start: Any) -> View:
+        next(iter(rows.pieces(10)))
+        return of(moments, rows, *start)
+
+    case = cases()["dp_lm", "anchored", "edge"]()
+    with mock.patch.object(View, "of", curious), pytest.raises(Leak, match="outside a session"):
+        case.ratios(1, 1)

@@ -494,10 +494,22 @@ def _require_public(one: tuple[Any, ...], two: tuple[Any, ...]) -> None:
             raise Leak("a session is opened otherwise for neighbours")
 
 
+class Sealed:
+    """Rows that a step is handed to open sessions on: what is public of them, and nothing else."""
+
+    def __init__(self, rows: Any) -> None:
+        self.n, self.d = rows.n, rows.d
+
+    def __getattr__(self, name: str) -> Any:
+        raise Leak(f"rows are read outside a session: {name}")
+
+
 def _replaced(value: Any, seen: _Seen, made: dict[int, Any]) -> Any:
-    """The session, an earlier result or a part of one, as they are in this run."""
+    """The session, an earlier result or a part of one, as they are in this run; rows are sealed."""
     if id(value) in made:
         return made[id(value)]
+    if hasattr(value, "pieces"):
+        return Sealed(value)
     if value is None or isinstance(value, int | float | str):
         return value
     for _, _, _, result in seen.steps:
