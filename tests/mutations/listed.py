@@ -569,8 +569,8 @@ _CLAIMS = (
     _claim(
         "a curve moves by sqrt(2) lengths",
         "dpstats/models/eptr_nw/releases.py",
-        "sensitivity = CURVE_MOVES * features.length / unit + math.sqrt(total.size)",
-        "sensitivity = 1.42 * features.length / unit + math.sqrt(total.size)",
+        "sensitivity = CURVE_MOVES * features.length / _UNIT + math.sqrt(total.size)",
+        "sensitivity = 1.42 * features.length / _UNIT + math.sqrt(total.size)",
         *_replayed("eptr_nw, gp"),
     ),
     _claim(
@@ -633,7 +633,7 @@ _CLAIMS = (
     _claim(
         "the smallest eigenvalue moves by half a row",
         "dpstats/models/eptr_linear/releases.py",
-        "sensitivity = radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED",
+        "sensitivity = _influence(radius, n, d)",
         "sensitivity = radius**2 / 2",
         *_replayed("eptr_lm, adaptive"),
     ),
@@ -654,7 +654,7 @@ _CLAIMS = (
     _claim(
         "levels of an eigenvalue are half a row apart",
         "dpstats/models/eptr_linear/releases.py",
-        "step = limits.radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED",
+        "step = _influence(limits.radius, n, d)",
         "step = limits.radius**2 / 2",
         f"{_SQUARES}::test_levels_bound_the_worst_pairs",
         f"{_SQUARES}::test_levels_of_neighbours_differ_by_one_at_most_for_a_radius_of_any_size",
@@ -1669,8 +1669,8 @@ _ALONE = (
     _alone(
         "errors of means are those of few public rows",
         "dpstats/models/gaussian/mean_spread.py",
-        "return bool((variance > _TOLD",
-        "return self.moments.resolved and bool((variance > _TOLD",
+        "resolved=bool((variances > _TOLD",
+        "resolved=seen.resolved and bool((variances > _TOLD",
         "tests/models/gaussian/test_dp_mvnorm.py::"
         "test_errors_of_means_beside_few_public_rows_are_those_of_private_rows[0]",
     ),

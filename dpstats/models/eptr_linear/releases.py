@@ -112,6 +112,7 @@ def _float_error(n: int, d: int) -> float:
 
 
 def _influence(radius: float, n: int, d: int) -> float:
+    """By how much a row moves lambda_min: R^2, and what floats add to it."""
     return radius**2 * (1 + 2 * _float_error(n, d)) * WIDENED
 
 

@@ -71,9 +71,7 @@ class PanelModel(MarginalModel):
     """
 
     _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | {
-        **dict.fromkeys(
-            ("rsquared", "r_squared"), "glance(): within_r_squared, or r_squared without effects"
-        ),
+        **dict.fromkeys(("rsquared", "r_squared"), "glance()"),
         **dict.fromkeys(
             ("first_stage", "fitstat", "sargan", "overid"),
             "summary(), with the tests of instruments",
