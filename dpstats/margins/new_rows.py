@@ -72,7 +72,7 @@ class Margins(OnPage):
         return Page((*page.parts, Paragraph(self.derived)))
 
 
-UNKNOWN = (
+_NO_ERROR = (
     "NA: a coefficient that is part of it has no standard error; the summary of the fit says why. "
     "Values or levels that do without it have errors."
 )
@@ -90,7 +90,7 @@ def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
             columns.append(Column.of(str(name), list(values), shown_digits(4), none="NA"))
         else:
             columns.append(Column(str(name), [str(v) for v in values], align="l"))
-    notes = (UNKNOWN,) if "std_error" in frame and frame.std_error.isna().any() else ()
+    notes = (_NO_ERROR,) if "std_error" in frame and frame.std_error.isna().any() else ()
     more = len(frame) - _MOST_LINES
     parts: tuple[Part, ...] = (Table.from_columns(columns, title=title, notes=notes, main=True),)
     if more > 0:

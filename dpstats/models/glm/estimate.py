@@ -19,6 +19,7 @@ from dpstats.models.glm.family import Family, RareOutcome
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
+    equilibrated_inverse,
     equilibrated_whitening,
     quadratic_forms,
     shrink_second_moment,
@@ -458,16 +459,15 @@ def half_back(step: GlmStep, before: Step, hessian: Floats, back: Floats) -> Glm
     """
     move, inverse = step.step.move, with_inverse(hessian)[1]
     was, now = back @ before.move, back @ move
-    sd = math.hypot(
-        step.step.noise_sd, before.noise_sd
-    )  # the step makes good for noise of the last
+    # the step makes good for the noise of the one before
+    sd = math.hypot(step.step.noise_sd, before.noise_sd)
     noise = sd * np.linalg.norm(back @ inverse, axis=1)
     far = np.maximum(np.abs(was) / 2, _BEYOND_NOISE * noise)
     turned = (was * now < 0) & (np.abs(now) > far)
     if not turned.any():
         return step
     some = back[turned]
-    gain = inverse @ some.T @ np.linalg.inv(some @ inverse @ some.T)
+    gain = inverse @ some.T @ equilibrated_inverse(some @ inverse @ some.T)
     move = move - gain @ (now - np.sign(now) * far)[turned]
     size = float(move @ move)
     halved = replace(step.step, move=move, variance=step.step.variance + size / len(move))
