@@ -1729,8 +1729,8 @@ _ALONE = (
         "dpstats/score_rounds/first_look.py",
         "levels = bool(lie_in(back, narrowest, of_few(design))[0])",
         "levels = bool(of_few(design).any())",
-        "tests/models/linear/test_dp_lm.py::"
-        "test_a_level_beside_it_does_not_hide_that_a_public_column_is_another",
+        "tests/score_rounds/test_notes.py::"
+        "test_a_direction_of_numbers_is_narrow_whatever_levels_stand_beside_it",
     ),
     _alone(
         "a constant in the response is part of its scale",

@@ -14,6 +14,7 @@ from dpstats.models.glm.notes import stray_note
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening
 from dpstats.score_rounds.estimate import Moved
 from dpstats.score_rounds.first_look import (
+    elsewhere,
     few_rows_note,
     hardly_seen,
     least_budget,
@@ -136,6 +137,23 @@ def test_columns_that_private_rows_hardly_vary_in_are_told_by_themselves() -> No
         assert share[1:] == pytest.approx([1 / unit**2, 1])
         assert hardly_seen(seen, back, moments.design) == named
         assert hardly_seen(replace(seen, released_sd=0.5), back, moments.design) == ()
+
+
+def test_a_direction_of_numbers_is_narrow_whatever_levels_stand_beside_it() -> None:
+    """Two columns that differ in public rows only: neither is narrow by itself, and no level is."""
+    rng = np.random.default_rng(5)
+    rows = pd.DataFrame(rng.normal(size=(3000, 2)), columns=["x", "z"])
+    rows["g"] = rng.choice(["a", "b"], 3000)
+    moments = public_moments("~ x + z + g", rows)
+    back = equilibrated_whitening(moments.gram).back
+    alike = 0.5 * (rows.x + rows.z)
+    private = np.column_stack([np.ones(3000), alike, alike, rows.g == "b"]) @ back
+    matrix = private.T @ private / 3000
+    seen = Curvature(matrix, 0.08, matrix, 0.08, 0.0)
+    share, sd = shares_of_numbers(seen, back, moments.design)
+    assert (share[1:3] - 3 * sd[1:3] > 0.1).all()
+    assert elsewhere(seen, back, moments.design, 3000, 1.0, 300, few=False)
+    assert not elsewhere(seen, back, moments.design, 3000, 1.0, 300, few=True)
 
 
 @pytest.mark.parametrize("function", [dpstats.dp_lm, dpstats.dp_glm])
