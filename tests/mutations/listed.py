@@ -1746,6 +1746,7 @@ _ALONE = (
         "    if groups:\n",
         "    if False:\n",
         f"{_RARE}::test_a_level_whose_rate_is_another_is_found_among_many",
+        f"{_RARE}::test_a_number_that_is_zero_in_nearly_all_rows_is_found",
     ),
     _alone(
         "slopes of levels have a usual size too",
