@@ -1848,19 +1848,11 @@ _ALONE = (
         "test_public_rows_show_where_scores_lean_that_noise_hides",
     ),
     _alone(
-        "what only cut rows tell has an error",
-        "dpstats/score_rounds/whitening.py",
-        "_SATURATED, _BARELY = 0.3, 2.0\n",
-        "_SATURATED, _BARELY = 0.0, 2.0\n",
-        "tests/score_rounds/test_whitening.py::test_what_only_cut_rows_tell_has_no_error",
-    ),
-    _alone(
         "cuts of ones and zeros do not know how long rows are",
         "dpstats/models/glm/rounds.py",
         ", rare, start.longer",
         ", rare",
-        "tests/models/test_rare_levels.py::"
-        "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_glm, alone]",
+        "tests/models/test_rare_levels.py::test_the_effect_of_a_rarer_level_keeps_to_its_errors",
     ),
     _alone(
         "a linear fit that leaves public rows out forgets what it has spent on them",
