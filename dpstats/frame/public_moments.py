@@ -169,9 +169,8 @@ class PublicMoments:
             If columns that differ depend on each other in many rows of each: the formula says
             something twice.
         """
-        rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
+        rms = self._require_sizes()
         used = rms > 0
-        self._require_sizes(np.where(used, rms, 1.0))
         constant = self.design.constant
         if constant is not None and used[constant]:
             spread = self.gram.diagonal() - self.gram[constant] ** 2 / self.gram[constant, constant]
@@ -184,9 +183,11 @@ class PublicMoments:
             self.require_full_rank()
         return full
 
-    def _require_sizes(self, rms: Array) -> None:
-        """Raise where floats cannot compute with columns of these sizes."""
-        require_sizes(self.terms, (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
+    def _require_sizes(self) -> Array:
+        """How large columns are; raises where floats cannot compute with a size that is not zero."""
+        rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
+        require_sizes(self.terms, (rms == 0) | (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
+        return np.asarray(rms)
 
     def _says_twice(self, used: npt.NDArray[np.bool_], rms: Array) -> bool:
         """Whether some of these columns depend on each other, and in many rows of each.
@@ -265,13 +266,12 @@ class PublicMoments:
         PublicDataError
             Naming the columns that depend on each other, and the ways out.
         """
-        rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
-        zero = [name for name, size in zip(self.terms, rms, strict=True) if size == 0]
+        zero = [name for name, s in zip(self.terms, np.diag(self.gram), strict=True) if s <= 0]
         why = Undetermined(self.design, self.gram, self.m, ridge)
         why.refuse_baselines()
         if zero:
             why.refuse(f"the column(s) {listed(zero)} are zero in every public row", zero[-1])
-        self._require_sizes(rms)
+        self._require_sizes()
         involved = self.dependent()
         if involved:
             refuse_aliases(self.design)

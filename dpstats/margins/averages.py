@@ -310,8 +310,7 @@ def _averages(
         half, lost, most = scale.copy(), np.zeros(k), np.zeros(k)
         mu = session.total.mu * math.sqrt(shares.values / k)
         for j, histogram in zip(unknown, lengths, strict=True):
-            at, moved = _cut(histogram, rows.n, mu)
-            half[j], (lost[j], most[j]) = at * scale[j], np.array(moved) * scale[j]
+            half[j], lost[j], most[j] = scale[j] * np.array(_cut(histogram, rows.n, mu))
         usual = [one.quantile(0.9) for one in gradients]
         longest = np.array(
             [
@@ -323,7 +322,7 @@ def _averages(
     return _found(sums, rows.n, centre, half, (lost, most), lost_way), session
 
 
-def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, tuple[float, float]]:
+def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, float, float]:
     """Where values are cut, in scales, and what that takes off their mean: as errors count it, at most.
 
     Noise and twice what may be lost are smallest together, as for the scores of a fit.
@@ -331,7 +330,7 @@ def _cut(lengths: LogHistogram, n: int, mu: float) -> tuple[float, tuple[float, 
     tail = tail_of(lengths, _NORMAL90, n)
     cut = cut_for_intervals(tail, n, 1, mu, _CARE)
     most = Seen(lengths, tail, n).lost(cut)[1]
-    return cut.length, (max(cut.excess, _COUNTED * most), most)
+    return cut.length, max(cut.excess, _COUNTED * most), most
 
 
 def _found(

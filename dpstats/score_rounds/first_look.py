@@ -53,6 +53,10 @@ _ENOUGH = 1.6
 """Times the least budget, from which fits of up to 100 levels all have errors."""
 
 
+MostlyOne = tuple[float, float]
+"""Of a column the value that most rows have, and the share of the others."""
+
+
 @dataclass(frozen=True)
 class FirstLook:
     """What is known of the rows before the rounds of a fit.
@@ -67,7 +71,7 @@ class FirstLook:
     others : float
         Share of the responses that differ from the location, where most do not; else 0.
     uneven : dict
-        By their places, columns that have one value in most rows: that value, and the share of others.
+        By their places, columns that have one value in most rows.
     """
 
     rows: Whitened
@@ -75,7 +79,7 @@ class FirstLook:
     scale: float
     enough: bool
     others: float = 0.0
-    uneven: dict[int, tuple[float, float]] = field(default_factory=dict)
+    uneven: dict[int, MostlyOne] = field(default_factory=dict)
 
     def start(self, design: Design) -> Floats:
         """Where rounds begin: at the location of the response, where there is a constant."""

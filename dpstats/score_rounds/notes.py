@@ -106,8 +106,6 @@ def coordinates_note(after: float | None) -> tuple[str, ...]:
 
 def hardly_seen_note(columns: Sequence[str]) -> tuple[str, ...]:
     """A note on columns in which private rows vary far less than public ones."""
-    if not columns:
-        return ()
     return (
         f"Private rows vary far less than public ones in {_some(columns, np.ones(len(columns), bool))}, "
         "as where these are in other units, or a few of them far out: noise hides how much. "

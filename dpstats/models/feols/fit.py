@@ -41,7 +41,6 @@ from dpstats.score_rounds.estimate import (
     moments_least_squares,
     without_errors,
 )
-from dpstats.score_rounds.first_look import hardly_seen
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
 from dpstats.score_rounds.rows import LeastSquares
@@ -161,8 +160,7 @@ def two_stages(
     second = _second_stage(rounds, stages, last, spread, columns, estimate, absorbed)
     shown = len(columns.shown)
     estimate = without_effects(estimate, range(shown), range(shown, len(x)))
-    curvature, back = ready.curvature, ready.at.whitening.back
-    if not curvature.resolved or hardly_seen(curvature, back, ready.design):
+    if ready.hardly_seen or not ready.curvature.resolved:
         estimate = without_errors(estimate)
     terms = [moments.terms[j] for j in columns.shown]
     cuts = terms, moved.of(lambda values: values[:shown])

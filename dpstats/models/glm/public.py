@@ -22,10 +22,11 @@ from dpstats.models.glm.estimate import (
 )
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.lengths import RowsSeen, long_tailed
-from dpstats.models.glm.typical import MostlyOne, TypicalRows, typical_of
+from dpstats.models.glm.typical import TypicalRows, typical_of
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.first_look import MostlyOne
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.tails import Tail, tail_of
 from dpstats.score_rounds.whitening import Whitened

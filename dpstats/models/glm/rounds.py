@@ -426,15 +426,17 @@ class GlmRounds(ScoreRounds[GlmStep]):
         by_chance = self._by_chance(sd) if last else 0.0
         how = self.anchor, score, noise_sd, slope, self.start.reach, self.scoring, model, by_chance
         size = self._prior(curvature.used, sd)
-        step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
+        penalty = self.penalty + (back.T * size) @ back
+        step = trusted_step(curvature, penalty, *how)
         if model is not None and self.few.any():
             for _ in range(_LANDINGS):
                 there = self._expected_at(model, self.anchor + step.step.move)
                 size = np.maximum(size, self._prior(there, sd))
-                step = trusted_step(curvature, self.penalty + (back.T * size) @ back, *how)
+                penalty = self.penalty + (back.T * size) @ back
+                step = trusted_step(curvature, penalty, *how)
         if not (self.steps and step.damped):
             return step
-        hessian = curvature.used + self.penalty + (back.T * size) @ back
+        hessian = curvature.used + penalty
         return half_back(step, self.steps[-1].step, hessian, self.coordinates.back)
 
     def _by_chance(self, noise_sd: float) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 from scipy import special
@@ -20,6 +19,7 @@ from dpstats.frame import Design
 from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Whitening
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.first_look import MostlyOne
 
 _MANY, _OF_COUNTS = 600, 150
 """Rows, where responses are ones and zeros, and where they are counts, which take time."""
@@ -30,9 +30,6 @@ _OF_LEVELS = 2000
 _FEWEST_OF_LEVEL = 0.002
 """Share of the rows of a level, as far as a few typical ones should have it."""
 _ROOTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0, 31.0, 37.0])
-MostlyOne = tuple[float, float]
-"""Of a column the value that most rows have, and the share of the others."""
-NO_COLUMNS: Mapping[int, MostlyOne] = MappingProxyType({})
 _ONE_SIDED = 0.5
 """Of the mean that values which few rows have would have, if all lay on one side."""
 _FEWEST = 0.01
@@ -58,8 +55,8 @@ def typical_of(
     design: Design,
     moment: Floats,
     whitening: Whitening,
-    weight: float = 1.0,
-    uneven: Mapping[int, MostlyOne] = NO_COLUMNS,
+    weight: float,
+    uneven: Mapping[int, MostlyOne],
 ) -> TypicalRows | None:
     """Where a constant tells their mean, and a family their responses; all of this weight.
 

@@ -52,7 +52,6 @@ from dpstats.score_rounds.first_look import (
     elsewhere,
     few_rows_note,
     first_look,
-    hardly_seen,
     of_few,
     suffices,
     thin,
@@ -246,16 +245,16 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
     )
     estimate = replace(solved.estimate, dispersion_range=solved.square_range)
     lost = not (ready.enough and rounds.settled())
-    back = ready.at.whitening.back
     if not ready.enough:
         estimate = without_columns(estimate)
     elif lost:
         estimate = without_errors(estimate)
     elif not ready.arrived:
         estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
-    elif hardly_seen(ready.curvature, back, design):
+    elif ready.hardly_seen:
         estimate = without_errors(estimate)
     elif not ready.curvature.resolved:
+        back = ready.at.whitening.back
         estimate = without_hidden(estimate, back, ready.curvature, of_few(design))
     spoken_of = without_errors(estimate, np.isin(np.arange(len(terms)), effects))
     given = solved.moved.of(lambda values: where_given(values, spoken_of))
@@ -345,14 +344,13 @@ def reported(
     unknown = np.isnan(np.diag(estimate.sampling))
     if ready.arrived:
         notes = few_rows_note(n, len(design.terms), session.total.mu, persons)
-        hardly = hardly_seen(curvature, ready.at.whitening.back, design)
-        if hardly:
-            notes += hardly_seen_note(hardly) + ridge_note(ridge)
+        if ready.hardly_seen:
+            notes += hardly_seen_note(ready.hardly_seen) + ridge_note(ridge)
         elif unknown.any() and not unknown.all():
             notes += hidden_note(terms, unknown, None) + ridge_note(ridge)
         else:
             notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
-        after = ready.lines[1].value if curvature.resolved and not hardly else None
+        after = ready.lines[1].value if curvature.resolved and not ready.hardly_seen else None
         notes += coordinates_note(after)
     else:
         notes = hidden_note(design.terms, unknown, ready.nothing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import cut_of_moments
-from dpstats.score_rounds.first_look import FirstLook, suffices
+from dpstats.score_rounds.first_look import FirstLook, hardly_seen, suffices
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
@@ -98,6 +99,13 @@ class Prepared:
     def hidden(self) -> NDArray[np.bool_] | None:
         """Coefficients of which that look saw too little for an error."""
         return None if self.look is None else self.look.rows.hidden
+
+    @cached_property
+    def hardly_seen(self) -> tuple[str, ...]:
+        """Columns of numbers that public rows have far more of than is seen of private ones."""
+        if not self.arrived:
+            return ()
+        return hardly_seen(self.curvature, self.at.whitening.back, self.design)
 
     @property
     def nothing(self) -> NDArray[np.bool_] | None:
