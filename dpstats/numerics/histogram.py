@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +47,15 @@ def merged(counts: NDArray[Any], fine: int) -> NDArray[Any]:
 def merged_edges(edges: Floats, fine: int) -> Floats:
     """The edges that bins have after `merged`."""
     return np.concatenate([edges[: 4 * fine], edges[4 * fine :: 4]])
+
+
+@lru_cache(maxsize=64)
+def _edges(lowest: int, octaves: int, fine: int | None) -> Floats:
+    k = np.arange(4 * octaves + 1)
+    edges = np.ldexp(1 + (k % 4) / 4, lowest + k // 4)
+    edges = edges if fine is None else merged_edges(edges, fine)
+    edges.setflags(write=False)
+    return edges
 
 
 class NoisyCounts(Protocol):
@@ -87,10 +97,9 @@ class LogHistogram:
 
     def edges(self) -> Floats:
         """Edges 2^k (1, 1.25, 1.5, 1.75) of the bins, one more than there are counts."""
-        k = np.arange(4 * self.octaves + 1)
-        edges = np.ldexp(1 + (k % 4) / 4, self.lowest + k // 4)
-        return edges if self.fine is None else merged_edges(edges, self.fine)
+        return _edges(self.lowest, self.octaves, self.fine)
 
+    @cached_property
     def _seen(self) -> NDArray[np.bool_]:
         """Bins that are trusted to hold values.
 
@@ -115,7 +124,7 @@ class LogHistogram:
 
         Taken over the bins that are `_seen`, interpolated linearly inside a bin.
         """
-        seen = self._seen()
+        seen = self._seen
         return self._quantile(np.where(seen, self.counts, 0.0), level) if seen.any() else None
 
     def _quantile(self, held: Floats, level: float) -> float:
@@ -134,7 +143,7 @@ class LogHistogram:
         total, sd = float(self.counts.sum()), math.sqrt(self.counts.size) * self.noise_sd
         if total + _ALL * sd >= n:
             return n
-        seen = float(np.sum(self.counts[self._seen()]))
+        seen = float(np.sum(self.counts[self._seen]))
         return max(round(min(max(seen, total - _ALL * sd), total + _ALL * sd)), 1)
 
     def tail_begins(self, n: int) -> tuple[float, int] | None:
@@ -195,12 +204,12 @@ class LogHistogram:
         A bin does if it is `_seen` and 2.5 noise standard deviations above zero; where none does, it is
         8.
         """
-        held = np.flatnonzero(self._seen() & (self.counts > _NEAR * self.noise_sd))
+        held = np.flatnonzero(self._seen & (self.counts > _NEAR * self.noise_sd))
         return max(math.ceil(float(self.edges()[held[-1] + 1])) - 1, 1) if len(held) else 8
 
     def mean(self, n: int) -> float | None:
         """Mean over n values of those that are `_seen`, each at the middle of its bin."""
-        seen = self._seen()
+        seen = self._seen
         if not seen.any():
             return None
         edges = self.edges()
@@ -248,7 +257,7 @@ class LogHistogram:
         ``sure``: less what noise may have added.
         """
         first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
-        seen = self._seen()
+        seen = self._seen
         total, bins = (
             np.concatenate([[0.0], np.cumsum(each)])
             for each in (np.where(seen, self.counts, 0.0), seen)

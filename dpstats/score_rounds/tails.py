@@ -117,7 +117,7 @@ def tail_of(
     laws, beyond = _laws_of(rows, power), _beyond(histogram, quantile)
     weight, expected = _posterior(laws, rows, beyond, quantile)
     tenth = _TENTH * rows / n
-    outliers = weight.sum(axis=0) @ _apart(_GRID, laws.rows, laws.powers)
+    outliers = weight.sum(axis=0) @ laws.apart
     share: Floats = tenth * (weight.sum(axis=1) @ _grid_law_of(rows)) + outliers / n
     known = len(expected)
     if known:
@@ -177,8 +177,8 @@ def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, F
     slopes, bends = laws.slopes[possible], laws.bends[possible]
     fallen = math.log(max(_TENTH * tail.rows, 1.0))  # a x + b x^2 at the end
     end = 2 * fallen / (slopes + np.sqrt(np.maximum(slopes**2 + 4 * bends * fallen, 0.0)))
-    beyond = _grid_excess(power)[possible]
-    body = _at_each(beyond, np.full(len(end), at)) - _at_each(beyond, np.exp(end))
+    which = np.flatnonzero(possible)
+    body = _of_laws(which, np.full(len(end), at), power) - _of_laws(which, np.exp(end), power)
     scale = tail.quantile**power / n
     outliers = _excess_of_outliers(at, laws, power)
     return (
@@ -195,12 +195,12 @@ def _grid_excess(power: int) -> Floats:
     return mean_excess(_GRID, law, power)
 
 
-def _at_each(values: Floats, x: Floats) -> Floats:
-    """Every row of values on `_GRID` at its own x."""
+def _of_laws(which: NDArray[np.intp], x: Floats, power: int) -> Floats:
+    """`_grid_excess` of some laws, each from its own x on."""
+    values = _grid_excess(power)
     k = np.clip(np.searchsorted(_GRID, x) - 1, 0, len(_GRID) - 2)
     part = np.clip((x - _GRID[k]) / (_GRID[k + 1] - _GRID[k]), 0.0, 1.0)
-    each = np.arange(len(values))
-    return np.asarray((1 - part) * values[each, k] + part * values[each, k + 1])
+    return np.asarray((1 - part) * values[which, k] + part * values[which, k + 1])
 
 
 def _excess_of_outliers(at: float, laws: _Laws, power: int) -> Floats:
@@ -372,6 +372,8 @@ class _Laws:
     powers: Floats
     log_body: Floats
     log_outliers: Floats
+    apart: Floats
+    """`_apart` at the lengths of `_GRID`."""
 
     def longer(self, lengths: Floats, n: int) -> tuple[Floats, Floats]:
         """How many of n rows, in the body and as outliers, are longer; lengths in quantiles."""
@@ -413,12 +415,25 @@ def _laws_of(rows: int, power: int) -> _Laws:
     """
     most = _QUARTER * _TENTH * rows if power == 1 else 0.0
     kinds = sum(few <= max(_MANY, most) for few in _OUTLIERS)
-    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:kinds], np.array(_POWERS) + power - 1))
+    number, powers = _outliers(kinds, power)
+    few = number[1:]
     some = np.minimum(1.0, _MANY / few)
     some *= np.where(few > _MANY, np.clip(most / few - 1, 1e-9, 1.0), 1.0)
     log_outliers = np.log(np.append(_NONE, (1 - _NONE) * some / some.sum()))
-    number, powers = np.append(0.0, few), np.append(0.5, fall)  # none have any power
-    return _Laws(*_slopes_and_bends(), number, powers, _log_body(), log_outliers)
+    apart = _grid_apart(kinds, power)
+    return _Laws(*_slopes_and_bends(), number, powers, _log_body(), log_outliers, apart)
+
+
+def _outliers(kinds: int, power: int) -> tuple[Floats, Floats]:
+    """How many outliers there may be, and how fast their number falls; none first."""
+    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:kinds], np.array(_POWERS) + power - 1))
+    return np.append(0.0, few), np.append(0.5, fall)  # none have any power
+
+
+@cache
+def _grid_apart(kinds: int, power: int) -> Floats:
+    """`_apart` of all of them at the lengths of `_GRID`."""
+    return _apart(_GRID, *_outliers(kinds, power))
 
 
 @cache
@@ -456,7 +471,7 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
     known, near = noise_sd[:, None] ** 2 + 1e-12, int(np.sum(edges[1:] <= _APART))
     misfit = known + (_MISFIT * body) ** 2
     alone = _Parts.of(counts[:, None], body, body + misfit)
-    some = _possible(log_weight, alone, near)
+    some = _possible(laws, alone, near)
     # outliers change what is expected of the bins beyond `_APART` only
     least, more = body[near:, some], outliers[near:]
     farther = _Parts.with_more(counts[near:, None], least, least + misfit[near:, some], more)
@@ -517,14 +532,14 @@ class _Parts:
         return cls(share, np.subtract(highest, square, out=square), highest)
 
 
-def _possible(log_weight: Floats, alone: _Parts, near: int) -> NDArray[np.bool_]:
+def _possible(laws: _Laws, alone: _Parts, near: int) -> NDArray[np.bool_]:
     """Laws of the body that the counts leave possible, with some outliers or without.
 
     ``alone``: without. Outliers are not among the first ``near`` bins. Farther out they add to the
     variance, and may make the law agree with the counts: what is even then 1e-16 times as probable as
     the best law without outliers is left out.
     """
-    best = (log_weight[:, 0] + alone.log_density.sum(axis=0)).max()
-    most = log_weight.max(axis=1) + alone.log_density[:near].sum(axis=0)
+    best = (laws.log_body + laws.log_outliers[0] + alone.log_density.sum(axis=0)).max()
+    most = laws.log_body + laws.log_outliers.max() + alone.log_density[:near].sum(axis=0)
     most += alone.highest[near:].sum(axis=0)
     return np.asarray(most > best + math.log(1e-16))
