@@ -8,7 +8,6 @@ cut nowhere: a logit's slope lies within |b|/4. Of others a part of the total fi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
@@ -26,6 +25,7 @@ from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.errors import ArgumentError
 from dpstats.frame import Design, SpentOn
+from dpstats.margins.contrasts import Asked
 from dpstats.margins.lines import ResponseScale, Task, of_response, spreads, task_of
 from dpstats.margins.new_rows import margins_page
 from dpstats.margins.releases import AverageSession, AverageShares, ReleasedSums
@@ -162,7 +162,7 @@ def private_averages(
     fit: Fitted,
     data: Any,
     what: str,
-    variables: Sequence[str],
+    variables: Asked,
     level: float,
     options: ReleaseOptions,
 ) -> PrivateMargins:
@@ -173,7 +173,10 @@ def private_averages(
     task, left_out = _task(fit, what, variables)
     given: dict[str, Any] = {**call.given}
     if what != "predictions":
-        given["variables"] = list(dict.fromkeys(line.labels["term"] for line in task.lines))
+        told = dict.fromkeys(line.labels["term"] for line in task.lines)
+        how = {name: variables[name] for name in told}
+        plain = all(one is None for one in how.values())
+        given["variables"] = list(told) if plain else how
     with call.charged(call.text(fit.design.formula, given), data) as charged:
         rows = charged.rows(task.changes)
         _check_size(rows.n, task, call)
@@ -210,7 +213,7 @@ def _call(unit: PrivacyUnit, what: str, options: ReleaseOptions) -> Call[Any]:
     return Call.gaussian(what, given, rows_per_person=rows, person=person, **rest)
 
 
-def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple[str, ...]]:
+def _task(fit: Fitted, what: str, variables: Asked) -> tuple[Task, tuple[str, ...]]:
     """The lines whose values differ between rows, and a note on the others."""
     covariance = fit.coefficients.vcov_of_others
     if not fit.coefficients.known:
@@ -224,12 +227,13 @@ def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple
     root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     units = spreads(fit.design, fit.moments)
 
-    def made(names: Sequence[str]) -> Task:
-        return task_of(fit.design, fit.coefficients.coef, root, fit.scale, what, names, units)
+    def made(asked: Asked) -> Task:
+        return task_of(fit.design, fit.coefficients.coef, root, fit.scale, what, asked, units)
 
     if what == "predictions":
-        return made(()), ()
-    alike = [name for name in variables if all(line.constant for line in made([name]).lines)]
+        return made({}), ()
+    each = {name: made({name: how}).lines for name, how in variables.items()}
+    alike = [name for name, lines in each.items() if all(line.constant for line in lines)]
     if len(alike) == len(variables):
         raise ArgumentError(
             f"these {what} are the same in every row: fit.{what}(newdata) gives them, at no cost, "
@@ -237,7 +241,8 @@ def _task(fit: Fitted, what: str, variables: Sequence[str]) -> tuple[Task, tuple
         )
     note = f"The {what} of {', '.join(alike)} are the same in every row, and cost nothing: "
     note += f"fit.{what}(newdata) gives them for any rows that you may show."
-    return made([name for name in variables if name not in alike]), (note,) if alike else ()
+    others = {name: how for name, how in variables.items() if name not in alike}
+    return made(others), (note,) if alike else ()
 
 
 def _check_size(n: int, task: Task, call: Call[Any]) -> None:

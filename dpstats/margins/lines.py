@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -13,8 +11,8 @@ from scipy import special
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Change, Changes, Design
-from dpstats.frame.formula.engine import short_level
 from dpstats.frame.formula.grammar import STEPS
+from dpstats.margins.contrasts import Asked, Contrast, contrasts_of
 from dpstats.margins.rows import Lines, Mean
 
 _STEP = 1e-4
@@ -104,11 +102,6 @@ def spreads(design: Design, moments: Floats) -> dict[str, float]:
     return out
 
 
-def contrast_of(level: Any, first: Any) -> str:
-    """The name of a difference between two levels."""
-    return f"{short_level(level)} - {short_level(first)}"
-
-
 def require_slope(design: Design, name: str) -> None:
     """Raise where a number enters the formula by steps: it has no slope there."""
     read = [(text, factor.expr) for text, factor in design.factors.items()]
@@ -128,7 +121,7 @@ def task_of(
     root: Floats,
     scale: ResponseScale,
     what: str,
-    names: Sequence[str],
+    asked: Asked,
     units: dict[str, float],
 ) -> Task:
     """The lines of predictions, slopes or comparisons."""
@@ -136,39 +129,43 @@ def task_of(
     every: list[Change] = []
     widths: list[int] = []
     pairs: list[tuple[int | None, int, int | None]] = []
+
+    def encoding(change: Change | None) -> int:
+        """Which encoding a changed row is: the first is that of the row as it is."""
+        if change is None:
+            return 0
+        if change not in every:
+            every.append(change)
+        return 1 + every.index(change)
+
     if what == "predictions":
         lines.append(Averaged({}, (0.0, 1.0) if scale.binary else None))
         pairs.append((None, 0, None))
-    for name in () if what == "predictions" else names:
-        levels = design.columns[name].levels
-        if levels is not None:
-            first = len(every) + 1
-            numbers = [float(v) if isinstance(v, int | float) else 0.0 for v in levels]
-            every += [Change(name, level=k, value=v) for k, v in enumerate(numbers)]
-            for k, level in enumerate(levels[1:], start=1):
-                eta = _between_levels(design, coef, name, k)
-                labels = {"term": name, "contrast": contrast_of(level, levels[0])}
-                lines.append(Averaged(labels, _of_change(scale, eta)))
-                pairs.append((first, first + k, None))
-            continue
-        eta = _by_one(design, coef, name)
-        if what == "slopes":
+    for name, how in asked.items():
+        if what == "slopes" and design.columns[name].levels is None:
             require_slope(design, name)
             unit = units.get(name, 1.0)
-            every += [Change(name, relative=s * _STEP, unit=unit) for s in (-1, 1)]
-            widths.append(len(every) - 1)
-            lines.append(Averaged({"term": name, "contrast": "dY/dX"}, _of_slope(scale, eta)))
-            pairs.append((len(every) - 1, len(every), len(widths) - 1))
-        elif design.columns[name].mark:
-            every += [Change(name, level=k, value=float(k)) for k in (0, 1)]
-            lines.append(Averaged({"term": name, "contrast": "1 - 0"}, _of_change(scale, eta)))
-            pairs.append((len(every) - 1, len(every), None))
-        else:
-            every.append(Change(name, add=1.0))
-            lines.append(Averaged({"term": name, "contrast": "+1"}, _of_change(scale, eta)))
-            pairs.append((0, len(every), None))
+            ends = [encoding(Change(name, relative=s * _STEP, unit=unit)) for s in (-1, 1)]
+            pairs.append((ends[0], ends[1], len(widths)))
+            widths.append(ends[1] - 1)
+            bounds = _of_slope(scale, _by_one(design, coef, name))
+            lines.append(Averaged({"term": name, "contrast": "dY/dX"}, bounds))
+            continue
+        for one in contrasts_of(design, name, how):
+            pairs.append((encoding(one.low), encoding(one.high), None))
+            bounds = _of_change(scale, _added(design, coef, one))
+            lines.append(Averaged({"term": name, "contrast": one.label}, bounds))
     compute = Lines(coef, root, scale.mean, tuple(pairs), 1 + len(every))
     return Task(tuple(lines), Changes(design, tuple(every), tuple(widths)), compute)
+
+
+def _added(design: Design, coef: Floats, contrast: Contrast) -> float | None:
+    """What a comparison adds to every linear predictor; None where that differs by row."""
+    if design.columns[contrast.name].levels is not None:
+        assert contrast.low is not None
+        return _between_levels(design, coef, contrast.name, contrast.low, contrast.high)
+    one = _by_one(design, coef, contrast.name)
+    return None if one is None else one * contrast.step
 
 
 def _alone(design: Design, name: str) -> list[int] | None:
@@ -192,8 +189,10 @@ def _by_one(design: Design, coef: Floats, name: str) -> float | None:
     return float(coef[design.bare[name]])
 
 
-def _between_levels(design: Design, coef: Floats, name: str, level: int) -> float | None:
-    """What a level adds to every linear predictor, beside the first; None where that differs."""
+def _between_levels(
+    design: Design, coef: Floats, name: str, low: Change, high: Change
+) -> float | None:
+    """What a level adds to every linear predictor, beside another; None where that differs."""
     at = _alone(design, name)
     if at is None:
         return None
@@ -204,7 +203,7 @@ def _between_levels(design: Design, coef: Floats, name: str, level: int) -> floa
         if coding is None:
             return None
         codes = np.asarray(coding[part], dtype=float)
-        total += float(coef[j] * design.program[j].scale * (codes[level] - codes[0]))
+        total += float(coef[j] * design.program[j].scale * (codes[high.level] - codes[low.level]))
     return total
 
 

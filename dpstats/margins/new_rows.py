@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from dpstats.arguments import listed
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
-from dpstats.frame import Design, predicted_rows
-from dpstats.margins.lines import contrast_of, require_slope
+from dpstats.frame import Change, Design, predicted_rows
+from dpstats.margins.contrasts import Asked, contrasts_of
+from dpstats.margins.lines import require_slope
 from dpstats.margins.rows import Mean, slope_of
 from dpstats.report.format import format_pval
 from dpstats.report.options import p_digits, shown_digits
@@ -145,13 +146,12 @@ def changes(
     coef: Floats,
     mean: Mean,
     newdata: pd.DataFrame,
-    variables: Sequence[str],
+    asked: Asked,
     slopes: bool,
 ) -> list[tuple[str, str, Estimated]]:
     """What a change of each variable does to the mean: names, contrasts and values.
 
-    Of a number: its derivative, or what one more does; of one that is zero or one, its two values. Of a
-    category: every level against the first.
+    Of a number its derivative, for ``slopes``; else what is asked for (`contrasts_of`).
     """
     predicted_rows(design, newdata)  # warns of these rows once, and of none that are made of them
 
@@ -160,38 +160,38 @@ def changes(
         rows[name] = value
         return Predictors.of(design, coef, rows, warns=False).mean(mean)
 
+    def changed(name: str, change: Change | None) -> Estimated:
+        levels = design.columns[name].levels
+        if change is None:
+            return at(name, newdata[name].to_numpy(dtype=float))
+        if change.level is None:
+            return at(name, newdata[name].to_numpy(dtype=float) + change.add)
+        return at(name, change.value if levels is None else levels[change.level])
+
     def against(low: Estimated, high: Estimated, width: float) -> Estimated:
         gradient = (high.gradient - low.gradient) / width
         return Estimated((high.value - low.value) / width, gradient)
 
     out = []
-    for name in variables:
-        levels = design.columns[name].levels
-        if levels is not None:
-            first = at(name, levels[0])
-            for level in levels[1:]:
-                made = against(first, at(name, level), 1.0)
-                out.append((name, contrast_of(level, levels[0]), made))
-            continue
-        values = newdata[name].to_numpy(dtype=float)
-        if slopes:
+    for name, how in asked.items():
+        if slopes and design.columns[name].levels is None:
             require_slope(design, name)
+            values = newdata[name].to_numpy(dtype=float)
             spread = float(np.ptp(values[np.isfinite(values)])) if len(values) else 0.0
             step = _RELATIVE * (spread or max(1.0, float(np.nanmax(np.abs(values), initial=0.0))))
-            out.append(
-                (name, "dY/dX", against(at(name, values - step), at(name, values + step), 2 * step))
-            )
-        elif design.columns[name].mark:
-            out.append((name, "1 - 0", against(at(name, 0.0), at(name, 1.0), 1.0)))
-        else:
-            out.append((name, "+1", against(at(name, values), at(name, values + 1), 1.0)))
+            ends = at(name, values - step), at(name, values + step)
+            out.append((name, "dY/dX", against(*ends, 2 * step)))
+            continue
+        for one in contrasts_of(design, name, how):
+            ends = changed(name, one.low), changed(name, one.high)
+            out.append((name, one.label, against(*ends, 1.0)))
     return out
 
 
 def variables_of(
-    design: Design, asked: str | Sequence[str] | None, absorbed: Collection[str] = ()
-) -> list[str]:
-    """The columns of a table that have a coefficient, or those of them that were asked for.
+    design: Design, asked: str | Sequence[str] | Asked | None, absorbed: Collection[str] = ()
+) -> Asked:
+    """The columns of a table that have a coefficient, or what was asked of them.
 
     Not those ``absorbed``: of what such a column does a part was not released.
     """
@@ -206,13 +206,7 @@ def variables_of(
             "predictions(newdata) has its mean."
         )
     if asked is None:
-        return known
-    if isinstance(asked, Mapping):
-        raise ArgumentError(
-            "variables takes names: ['x', 'g']. A number is raised by one, or from 0 to 1 where it is "
-            "zero or one, and each level is compared with the first; other contrasts are differences "
-            "of predictions(newdata)."
-        )
+        return dict.fromkeys(known)
     names = [asked] if isinstance(asked, str) else list(asked)
     for name in names:
         if name in known:
@@ -233,7 +227,7 @@ def variables_of(
                 f"instrument. There are those of {listed(known)}."
             )
         raise ArgumentError(f"the formula reads no column `{name}`; it reads {listed(known)}.")
-    return names
+    return dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(names)
 
 
 def offset_alone(design: Design) -> list[str]:

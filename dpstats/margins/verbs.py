@@ -146,7 +146,7 @@ class MarginalModel(Model):
     def comparisons(
         self,
         newdata: Any = None,
-        variables: str | Sequence[str] | None = None,
+        variables: str | Sequence[str] | Mapping[str, Any] | None = None,
         by: bool | str | Sequence[str] = True,
         level: float = 0.95,
         *,
@@ -156,7 +156,19 @@ class MarginalModel(Model):
         """What one unit more of each column does to the mean of the response; else as `slopes`.
 
         A number that is zero or one, in all of 20 public rows or more or by ``limits={"x": (0, 1)}``,
-        goes from 0 to 1 in every row; categories and truth values as in `slopes`.
+        goes from 0 to 1 in every row; categories and truth values as in `slopes`. Other comparisons
+        are asked for by name: ``variables={"x": 10}`` raises x by ten, ``{"x": (20, 30)}`` takes it
+        from 20 to 30 in every row; of a category ``{"g": ("a", "b")}`` compares b with a,
+        ``"pairwise"`` all levels, ``"sequential"`` each with the one before it.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age * religious", private, public=public, mu=1, seed=1)
+        >>> list(fit.comparisons(public, {"age": 10, "religious": (1, 4)}).frame.contrast)
+        ['+10', '4 - 1']
         """
         return self._changes("comparisons", newdata, data, variables, by, level, release)
 
@@ -165,19 +177,24 @@ class MarginalModel(Model):
         what: str,
         newdata: Any,
         data: Any,
-        variables: str | Sequence[str] | None,
+        variables: str | Sequence[str] | Mapping[str, Any] | None,
         by: bool | str | Sequence[str],
         level: float,
         release: ReleaseOptions,
     ) -> Margins | PrivateMargins:
         known = ["newdata", "variables", "by", "level", "data", *_OPTIONS]
         require_known(what, release, known)
+        if what == "slopes" and isinstance(variables, Mapping):
+            raise ArgumentError(
+                "slopes takes names of columns: variables=['x', 'g']. What a larger change does, "
+                "or one level beside another, is comparisons(variables={'x': 10, 'g': ('a', 'b')})."
+            )
         if data is not None or release:
             return self._averages(what, newdata, data, variables, by, level, release)
         rows = new_rows(newdata, what)
-        names = variables_of(self.design, variables, self._absorbed())
+        asked = variables_of(self.design, variables, self._absorbed())
         coef = self.coefficients.coef
-        made = changes(self.design, coef, self._scale().mean, rows, names, what == "slopes")
+        made = changes(self.design, coef, self._scale().mean, rows, asked, what == "slopes")
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]
         frame = table_of(named, self.coefficients, rows, by, level, tested=True)
         title = (what.capitalize() if by is False else f"Average {what}") + of_response(self.design)
@@ -195,7 +212,7 @@ class MarginalModel(Model):
         what: str,
         newdata: Any,
         data: Any,
-        variables: str | Sequence[str] | None,
+        variables: str | Sequence[str] | Mapping[str, Any] | None,
         by: bool | str | Sequence[str],
         level: float,
         release: ReleaseOptions,
@@ -210,10 +227,10 @@ class MarginalModel(Model):
                 "averages over private rows are over all of them: how many have a value of a column is "
                 "private. by= is for rows that you may show."
             )
-        names = variables_of(self.design, variables) if what != "predictions" else []
+        asked = variables_of(self.design, variables) if what != "predictions" else {}
         privacy, moments = self.privacy, np.asarray(self.estimate.moments)
         fit = Fitted(self.design, self.coefficients, self._scale(), moments, privacy)
-        return private_averages(fit, data, what, names, level, release)
+        return private_averages(fit, data, what, asked, level, release)
 
     @spelled
     def emmeans(

@@ -411,6 +411,56 @@ def test_a_number_that_is_zero_or_one_goes_from_zero_to_one() -> None:
     assert not moments.design.columns["x"].mark
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "contrasts"),
+    [
+        ("logit", {"x": 0.5, "z": (1, 2.5)}, ["+0.5", "2.5 - 1"]),
+        ("logit", {"x": None, "g": ("b", "a")}, ["+1", "a - b"]),
+        ("counts", {"g": "pairwise", "x": -1}, ["b - a", "c - a", "c - b", "-1"]),
+        ("probit", {"k": "sequential"}, ["2 - 1", "3 - 2"]),
+        ("linear", {"z": [0, 3]}, ["3 - 0"]),
+        ("logit of curves", {"z": (1, 0.5), "g": "reference"}, ["0.5 - 1", "b - a", "c - a"]),
+    ],
+)
+def test_other_comparisons_are_asked_for_by_name(
+    name: str, asked: dict[str, Any], contrasts: list[str]
+) -> None:
+    fit = _FITS[name]
+    free = fit.comparisons(TABLE, asked).frame
+    found = _private(fit, "comparisons", TABLE, variables=asked, **_NOISELESS)
+    assert list(free.contrast) == list(found.frame.contrast) == contrasts
+    assert found.frame.estimate.to_numpy() == pytest.approx(free.estimate.to_numpy(), rel=2e-3)
+    assert found.frame.std_error.min() > 0
+    assert f'variables = {{"{next(iter(asked))}": ' in found.call
+    for (term, contrast), estimate in free.set_index(["term", "contrast"]).estimate.items():
+        if contrast in ("3 - 0", "2.5 - 1", "0.5 - 1"):
+            high, low = (float(part) for part in contrast.split(" - "))
+            ends = (
+                fit.predictions(TABLE.assign(z=z), by=True).frame.estimate[0] for z in (high, low)
+            )
+            assert term == "z"
+            assert estimate == pytest.approx(next(ends) - next(ends), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"x": 0}, "raises it by ten"),
+        ({"x": (1, 1)}, "from 20 to 30"),
+        ({"x": (1, math.inf)}, "from 20 to 30"),
+        ({"x": TABLE.x}, "not a Series"),
+        ({"g": 10}, r"\('a', 'c'\)} compares the second"),
+        ({"g": ("a", "d")}, "the levels 'a', 'b', 'c'"),
+        ({"g": ("a", "a")}, "'pairwise'"),
+        ({"w": 10}, "no column `w`"),
+    ],
+)
+def test_comparisons_that_cannot_be_made_say_what_can(how: Any, says: str) -> None:
+    for given in ({"newdata": TABLE[:9]}, {"data": TABLE, "mu": 1}):
+        with pytest.raises(ArgumentError, match=says):
+            _FITS["logit"].comparisons(variables=how, **given)
+
+
 def test_levels_that_are_numbers_are_compared_in_tables_of_any_kind(tmp_path: Path) -> None:
     """Private averages read them as the fit does, from categories, numbers and files alike."""
     rng = np.random.default_rng(1)

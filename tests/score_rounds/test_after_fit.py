@@ -253,7 +253,8 @@ def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
     ("ask", "said"),
     [
         (lambda: LM.slopes(TABLE, "w"), "reads no column `w`; it reads 'x', 'z', 'g'"),
-        (lambda: LM.comparisons(TABLE, {"x": 10}), r"variables takes names: \['x', 'g'\]"),
+        (lambda: LM.comparisons(TABLE, {"x": "sd"}), r"\{'x': 10\} raises it by ten"),
+        (lambda: LM.slopes(TABLE, {"x": 10}), r"comparisons\(variables=\{'x': 10"),
         (lambda: LM.slopes(None), "rows that you may show"),
         (lambda: LM.predictions(TABLE, by="q"), "no column `q`"),
         (lambda: LM.predictions(5), "cannot be read as a table"),
