@@ -256,8 +256,8 @@ def test_anova_says_in_what_two_fits_differ_besides_terms() -> None:
     ("formula", "instead"),
     [
         ("pairwise ~ religious", r"emmeans\('religious'\)\.contrasts\(\)\."),
-        ("~ religious | age", r"emmeans\(\['religious', 'age'\]\)\."),
-        ("pairwise ~ religious | age", r"contrasts\(\), with at=\{'age': "),
+        ("~ religious | age", r"emmeans\('religious', by='age'\)\."),
+        ("pairwise ~ religious | age", r"\('religious', by='age'\)\.contrasts\(\)\."),
     ],
 )
 def test_a_formula_of_marginal_means_is_answered_by_what_to_write(

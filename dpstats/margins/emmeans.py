@@ -222,6 +222,8 @@ class MarginalMeans(OnPage):
     remark: str
     """What the page says beside the numbers."""
     derived: str
+    by: tuple[str, ...] = ()
+    """Factors within whose levels means are compared."""
     other_names: ClassVar[Mapping[str, str]] = {
         **OnPage.other_names,
         **dict.fromkeys(("pairs", "contrast", "comparisons"), "contrasts()"),
@@ -237,36 +239,61 @@ class MarginalMeans(OnPage):
     def contrasts(self, adjust: str = "tukey") -> Contrasts:
         """Differences of all pairs, the first less the second, as R's ``pairs(emmeans(fit, "g"))``.
 
-        On the scale of the linear predictor. With ``emmeans(..., type="response")`` differences of
+        Of means ``by=`` another factor those within each of its levels. On the scale of the linear
+        predictor. With ``emmeans(..., type="response")`` differences of
         logits and of logarithms are shown as odds ratios and ratios, with their intervals; tests are
         the same.
 
         Parameters
         ----------
         adjust : {"tukey", "bonferroni", "holm", "none"}
-            Of p values and intervals, for the number of pairs; "holm" leaves intervals as they are.
+            Of p values and intervals, for the number of pairs that are compared together; "holm"
+            leaves intervals as they are.
         """
         require_one_of("adjust", adjust, _ADJUSTED)
-        k = len(self.grid.levels)
-        if k < 2:
+        compared = len(self.grid.levels[0]) - len(self.by)
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for k, line in enumerate(self.grid.levels):
+            groups.setdefault(line[compared:], []).append(k)
+        means = max(map(len, groups.values()))
+        if means < 2:
             raise ArgumentError("one mean has no contrasts.")
-        names = [" ".join(map(short_level, line)) for line in self.grid.levels]
-        pairs = list(itertools.combinations(range(k), 2))
+        frames = []
+        for held, lines in groups.items():
+            frame = self._pairs(lines, compared, adjust)
+            for place, (name, level) in enumerate(zip(self.by, held, strict=True)):
+                frame.insert(place, name, [level] * len(frame))
+            frames.append(frame)
+        other = self._ratio is None and self.scale.link != "identity"
+        remark = f"Differences on the {self.scale.link} scale." if other else ""
+        law = law_letter(self.coefficients.freedom)
+        frame = pd.concat(frames, ignore_index=True)
+        return Contrasts(frame, adjust, means, self.derived, law, remark, self.by)
+
+    @property
+    def _ratio(self) -> str | None:
+        """What exponentials of differences are called, where these are shown."""
+        return _RATIOS.get(self.scale.link) if self.type == "response" else None
+
+    def _pairs(self, lines: Sequence[int], compared: int, adjust: str) -> pd.DataFrame:
+        """Differences of all pairs of some means, named by so many first levels."""
+        levels = self.grid.levels
+        names = {k: " ".join(map(short_level, levels[k][:compared])) for k in lines}
+        pairs = list(itertools.combinations(lines, 2))
         rows = np.array([self.grid.rows[i] - self.grid.rows[j] for i, j in pairs])
         shift = np.array([self.grid.offset[i] - self.grid.offset[j] for i, j in pairs])
-        c = self.coefficients
+        c, ratio = self.coefficients, self._ratio
         estimate, error = rows @ c.coef + shift, c.error_of(rows)
         freedom = c.freedom_of(rows)
         statistic = estimate / error
         alone = two_sided(statistic, freedom)
-        p_value, half = _adjusted(adjust, alone, statistic, freedom, k, self.level)
-        ratio = _RATIOS.get(self.scale.link) if self.type == "response" else None
+        p_value, half = _adjusted(adjust, alone, statistic, freedom, len(lines), self.level)
         low, high = estimate - half * error, estimate + half * error
         if ratio is not None:
             estimate, low, high = np.exp(estimate), np.exp(low), np.exp(high)
             error = estimate * error
         sign = "-" if ratio is None else "/"
-        frame = pd.DataFrame(
+        return pd.DataFrame(
             {
                 "contrast": [f"{names[i]} {sign} {names[j]}" for i, j in pairs],
                 ratio or "estimate": estimate,
@@ -277,10 +304,6 @@ class MarginalMeans(OnPage):
                 "conf_high": high,
             }
         )
-        law = law_letter(c.freedom)
-        other = ratio is None and self.scale.link != "identity"
-        remark = f"Differences on the {self.scale.link} scale." if other else ""
-        return Contrasts(frame, adjust, k, self.derived, law, remark)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -299,6 +322,8 @@ class Contrasts(OnPage):
         "z" or "t".
     remark : str
         On which scale they are, where that is not the response's.
+    by : tuple of str
+        Factors within whose levels means are compared.
 
     See Also
     --------
@@ -311,15 +336,18 @@ class Contrasts(OnPage):
     derived: str
     law: str = "z"
     remark: str = ""
+    by: tuple[str, ...] = ()
 
     @property
     def page(self) -> Page:
         """The differences as they print."""
         page = margins_page(self.frame, "Contrasts of estimated marginal means", self.law)
         remarks = [self.remark] if self.remark else []
-        if self.adjust != "none" and len(self.frame) > 1:
-            many = f"{self.means} means" if self.adjust == "tukey" else f"{len(self.frame)} tests"
-            remarks.append(f"Adjusted for {many}: {self.adjust}.")
+        pairs = self.means * (self.means - 1) // 2
+        if self.adjust != "none" and pairs > 1:
+            many = f"{self.means} means" if self.adjust == "tukey" else f"{pairs} tests"
+            within = f", within each level of {' and '.join(self.by)}" if self.by else ""
+            remarks.append(f"Adjusted for {many}: {self.adjust}{within}.")
         said = [" ".join(remarks)] if remarks else []
         return Page((*page.parts, *map(Paragraph, [*said, self.derived])))
 
@@ -355,12 +383,9 @@ def _without_formula(text: str) -> str:
     left, _, right = text.partition("~")
     means, within = (re.findall(r"[^\s+*:|]+", part) for part in (*right.split("|"), "")[:2])
     pairs = ".contrasts()" if left.strip() else ""
-    asked = means if pairs else [*means, *within]
-    first = repr(asked[0] if len(asked) == 1 else asked or "g")
-    said = f"emmeans() takes names of factors, not a formula: write emmeans({first}){pairs}"
-    if pairs and within:
-        said += f", with at={{{within[0]!r}: ...}} for the pairs within a level of `{within[0]}`"
-    return f"{said}."
+    asked, by = (repr(names[0] if len(names) == 1 else names) for names in (means or ["g"], within))
+    held = f", by={by}" if within else ""
+    return f"emmeans() takes names of factors, not a formula: write emmeans({asked}{held}){pairs}."
 
 
 def marginal_means(
@@ -372,6 +397,7 @@ def marginal_means(
     at: Mapping[str, Any] | None,
     type: str,
     level: float,
+    by: str | Sequence[str] | None,
     derived: str,
 ) -> MarginalMeans:
     """Estimated marginal means of some factors.
@@ -384,9 +410,17 @@ def marginal_means(
     names = [factors] if isinstance(factors, str) else list(factors)
     if not names:
         raise ArgumentError("name a factor: emmeans('g').")
-    for name in names:
+    held = [] if by is None else [by] if isinstance(by, str) else list(by)
+    for name in [*names, *held]:
         if isinstance(name, str) and "~" in name:
             raise ArgumentError(_without_formula(name))
+    both = [name for name in held if name in names]
+    if both:
+        raise ArgumentError(
+            f"`{both[0]}` stands in factors and in by: by= names factors within whose levels the "
+            "others are compared."
+        )
+    names = [*names, *held]
     grid = reference_grid(design, names, at or {}, column_means(design, moments[0]))
     half = coefficients.halves(level, grid.rows)
     eta, error = grid.rows @ coefficients.coef + grid.offset, coefficients.error_of(grid.rows)
@@ -400,7 +434,9 @@ def marginal_means(
         conf_low=mean(eta - half),
         conf_high=mean(eta + half),
     )
-    return MarginalMeans(frame, grid, coefficients, level, scale, type, remark, derived)
+    return MarginalMeans(
+        frame, grid, coefficients, level, scale, type, remark, derived, tuple(held)
+    )
 
 
 def _logarithm_of(design: Design, scale: ResponseScale) -> str | None:

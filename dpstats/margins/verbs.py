@@ -239,6 +239,7 @@ class MarginalModel(Model):
         at: Mapping[str, Any] | None = None,
         type: str = "link",
         level: float = 0.95,
+        by: str | Sequence[str] | None = None,
     ) -> MarginalMeans:
         """Estimated marginal means of factors, as R's ``emmeans``; no further privacy spent.
 
@@ -257,6 +258,8 @@ class MarginalModel(Model):
             odds ratios of a logit, and ratios of a log link.
         level : float
             Of the intervals.
+        by : str or list of str, optional
+            Factors within whose levels ``contrasts()`` compares the others, as R's ``g | h``.
 
         Examples
         --------
@@ -273,7 +276,7 @@ class MarginalModel(Model):
         public = self.public is not None
         whose = "the public rows" if public else "released, of the private rows"
         moments = self._design_moments(), whose
-        args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level
+        args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level, by
         return marginal_means(*args, self.privacy.derived)
 
     def _absorbed(self) -> tuple[str, ...]:

@@ -57,6 +57,29 @@ def test_contrasts_are_those_of_r() -> None:
     assert held.tolist() == pytest.approx((plain.p_value * [2, 3, 1]).tolist())
 
 
+def test_contrasts_within_levels_are_those_of_r() -> None:
+    """pairs(emmeans(lm(breaks ~ wool * tension, warpbreaks), ~ wool | tension)), and ~ tension | wool"""
+    means = LM.emmeans("wool", by="tension")
+    assert list(means.frame.columns[:2]) == ["wool", "tension"]
+    assert list(means.frame.tension) == ["L", "L", "M", "M", "H", "H"]
+    found = means.contrasts()
+    assert list(found.frame.columns[:2]) == ["tension", "contrast"]
+    assert list(found.frame.tension) == ["L", "M", "H"]
+    assert set(found.frame.contrast) == {"A - B"}
+    assert found.frame.estimate.tolist() == pytest.approx([16.33333, -4.777778, 5.777778], rel=1e-5)
+    assert found.frame.p_value.tolist() == pytest.approx(
+        [0.0026768, 0.3588672, 0.2681523], rel=1e-3
+    )
+    assert "Adjusted" not in str(found)
+    other = LM.emmeans("tension", by=["wool"]).contrasts()
+    assert len(other.frame) == 6
+    assert "Adjusted for 3 means: tukey, within each level of wool." in str(other)
+    alone = LM.emmeans("tension", at={"wool": "A"}).contrasts().frame
+    pd.testing.assert_frame_equal(other.frame[:3].drop(columns="wool"), alone)
+    ratios = POISSON.emmeans("wool", by="tension", type="response").contrasts().frame
+    assert list(ratios.contrast) == ["A / B"] * 3
+
+
 def test_means_on_the_scale_of_the_response() -> None:
     """emmeans(glm(breaks ~ wool + tension, poisson), "tension", type = "response")"""
     means = POISSON.emmeans("tension", type="response")
@@ -154,6 +177,8 @@ def test_means_of_a_generalised_linear_model_do_not_weigh_rows(limits: dict[str,
             r"`x` has one value.*predictions",
         ),
         (lambda: LM.emmeans([]), "name a factor"),
+        (lambda: LM.emmeans("wool", by="wool"), "stands in factors and in by"),
+        (lambda: LM.emmeans("wool", by="breaks"), "no factor"),
         (lambda: LM.emmeans("tension", type="odds"), "'link' or 'response'"),
         (lambda: LM.emmeans("tension").contrasts("sidak"), "adjust must be"),
     ],
