@@ -413,19 +413,19 @@ def least_visible(curvature: Curvature) -> float:
     return _VISIBLE * curvature.released_sd * math.sqrt(2 * len(curvature.released))
 
 
-def hidden_directions(curvature: Curvature, least: float = 0.0) -> Floats:
-    """Those that the noise of the curvature hides, or where it is smaller than ``least``, (d, k)."""
+def hidden_directions(curvature: Curvature) -> Floats:
+    """Those that the noise of the curvature hides, (d, k)."""
     values, vectors = np.linalg.eigh(curvature.released)
-    return np.asarray(vectors[:, values < max(least_visible(curvature), least)])
+    return np.asarray(vectors[:, values < least_visible(curvature)])
 
 
-def leaning(back: Floats, curvature: Curvature, least: float = 0.0) -> NDArray[np.bool_]:
+def leaning(back: Floats, curvature: Curvature) -> NDArray[np.bool_]:
     """Coefficients b = back t that lean on a direction which the noise of the curvature hides.
 
-    Hidden is what lies below `_VISIBLE` times the largest eigenvalue that noise alone has, or below the
-    ``least``; a coefficient leans on it where more than `_LEANING` of its squared length does.
+    Hidden is what lies below `_VISIBLE` times the largest eigenvalue that noise alone has; a coefficient
+    leans on it where more than `_LEANING` of its squared length does.
     """
-    along = (back @ hidden_directions(curvature, least)) ** 2
+    along = (back @ hidden_directions(curvature)) ** 2
     return np.asarray(along.sum(axis=1) > _LEANING * (back**2).sum(axis=1))
 
 

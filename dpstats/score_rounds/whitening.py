@@ -33,10 +33,6 @@ _SEEN = 1.2
 """Times the largest eigenvalue of the noise, what is seen."""
 _LOW, _HIGH = 0.4, 3.0
 """Between these lie the eigenvalues of rows that are whitened well enough."""
-_SATURATED, _BARELY = 0.3, 2.0
-"""Eigenvalue that stretching could not raise, below which the rows along it are all cut, a few, as those
-of a rare cell: nothing decides their coefficients. Where noise is far below it, by so many times the
-least that is visible, stages ended for another reason. Estimates were off by five errors."""
 _GROWN = 1.5
 """Times the smallest eigenvalue, what it grows to where rows are stretched along it and not cut."""
 _SHRUNK = 1.15
@@ -114,8 +110,6 @@ class Whitened:
         Columns that no row differs in.
     lost : float
         What that took off the mean square length at most, which may all lie in one direction.
-    stretched : bool
-        Whether rows have been stretched along what an earlier stage had shown.
     """
 
     whitening: Whitening
@@ -124,14 +118,11 @@ class Whitened:
     radius: float
     nothing: Mask
     lost: float = 0.0
-    stretched: bool = False
 
     @property
     def hidden(self) -> Mask:
         """Coefficients of which too little is seen for an error."""
-        barely = min(_SATURATED, _BARELY * least_visible(self.curvature))
-        least = barely if self.stretched else 0.0
-        return leaning(self.whitening.back, self.curvature, least) | self.nothing
+        return leaning(self.whitening.back, self.curvature) | self.nothing
 
 
 @dataclass(frozen=True)
@@ -223,7 +214,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
         hidden = int((values < _SEEN * noise).sum())
         whitening = Whitening.of(back)
         curvature = still(shrink_second_moment(released, sd, known=False), nothing)
-        seen = Whitened(whitening, curvature, lengths, radius, nothing, stretched=bool(stages))
+        seen = Whitened(whitening, curvature, lengths, radius, nothing)
         stages.append((hidden, seen))
         far = lengths.seen_beyond(radius, n)
         spread = None if hidden else _Spread(float(values[0]), float(values[-1]) + far)
