@@ -239,10 +239,10 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     hidden, last = stages[-1]
     kept = cut_off or not hidden
     best = last if kept else min(stages, key=lambda stage: stage[0])[1]
-    farther = _cut(last.lengths, d, n, mu * math.sqrt(_FINAL))
+    farther = _cut(best.lengths, d, n, mu * math.sqrt(_FINAL))
     if kept and farther < _FARTHER * best.radius:
-        return replace(best, lost=last.lengths.beyond(best.radius, n))
-    return replace(_measured(session, best, farther, nothing), lost=last.lengths.beyond(farther, n))
+        return replace(best, lost=best.lengths.beyond(best.radius, n))
+    return replace(_measured(session, best, farther, nothing), lost=best.lengths.beyond(farther, n))
 
 
 def whitened_lengths(session: ScoreSession, share: float, at: Floats) -> RowLengths:

@@ -851,3 +851,20 @@ def test_what_would_be_enough_is_enough_when_it_is_typed() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PlanWarning)
             dp_lm("y ~ a + b", _rows(n), mu=typed(str(refused.value)), seed=1)
+
+
+def test_a_level_that_nobody_sees_leaves_the_errors_of_others() -> None:
+    """Rows whitened by the first stage are measured where that stage sees them, not the last one.
+
+    Levels of 16,400 to 40 rows, and one of 9.
+    """
+    sizes = [16_400, 7000, 3100, 970, 220, 40, 9]
+    rng = np.random.default_rng(5)
+    levels = list("0123456")
+    table = pd.DataFrame({"g": np.repeat(levels, sizes)})
+    table["y"] = 2.0 * (table.g != "0") + rng.exponential(3.0, len(table))
+    for formula in ("y ~ 0 + g", "y ~ g"):
+        for seed in range(4):
+            fit = dp_lm(formula, table, mu=3, seed=seed, limits={"g": levels})
+            assert np.isfinite(fit.se()[:5]).all()
+            assert fit.se()[:4].max() < 0.4
