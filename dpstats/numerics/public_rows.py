@@ -49,11 +49,15 @@ class PublicRows:
 
         It may be several times as frequent among the private ones: without these, its rows would be far
         longer than all others once whitened, and be cut. Columns that are zero in four rows of five
-        are taken for such levels.
+        are taken for such levels. The rows are whole ones, as those of the level are on average: of a
+        level times a number, more of that product alone would be seen where no row is.
         """
-        largest = (self.x**2 * self.weight[:, None]).max(axis=0)
-        sparse = (self.x != 0).mean(axis=0) < 0.2
-        return np.diag(np.where(sparse, 3 * largest / len(self.y), 0.0))
+        more = np.zeros((self.x.shape[1],) * 2)
+        for column in (self.x != 0).T:
+            if 0 < column.mean() < 0.2:
+                x, weight = self.x[column], self.weight[column]
+                more += 3 / len(self.y) * (x.T * weight) @ x / len(x)
+        return more
 
     def spread(self) -> Floats:
         """How far each column reaches from its mean, at most ten standard deviations; 0 if constant."""

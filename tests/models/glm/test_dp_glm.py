@@ -1115,3 +1115,20 @@ def test_tests_in_order_are_not_given_where_a_step_misses_what_comes_later() -> 
     weak = anova(dp_glm("y ~ z + w", rows[300:], **options))
     assert weak.frame.p_value.notna().all()
     assert "one Newton step" not in str(weak)
+
+
+def test_a_number_beside_levels_may_have_any_zero() -> None:
+    """Products of levels with a number that is far from zero in all rows, as with an age.
+
+    Few public rows have each level: three more are added to what these show, whole rows.
+    """
+    rng = np.random.default_rng(3)
+    n = 3000
+    table = pd.DataFrame({"g": rng.choice(list("abcde"), n, p=[0.1, 0.35, 0.2, 0.2, 0.15])})
+    table["age"] = np.clip(rng.normal(42, 11, n), 18, 80)
+    eta = -3 + 0.6 * (table.g > "b") + 0.8 * (table.g > "c") + 0.03 * table.age
+    table["y"] = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+    for seed in range(4):
+        for number in ("age", "I(age - 42)"):
+            fit = dp_glm(f"y ~ g * {number}", table[200:], table[:200], mu=3, seed=seed)
+            assert np.isfinite(fit.se()).all()
