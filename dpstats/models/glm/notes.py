@@ -11,7 +11,7 @@ from dpstats.arrays import Floats
 from dpstats.frame import Design
 from dpstats.models.glm.family import Family
 from dpstats.numerics.histogram import SURE
-from dpstats.numerics.matrices import Curvature
+from dpstats.numerics.matrices import Curvature, quadratic_forms
 from dpstats.score_rounds.estimate import Estimate
 from dpstats.score_rounds.first_look import effects_of_few
 from dpstats.score_rounds.notes import matrix_notes, ridge_note
@@ -90,7 +90,8 @@ def unbounded_note(
     the number of those with the rarer outcome; the noise of a score is as many times that. So none may
     be there where two errors of both reach as far as that number: where the printed error is a half, or
     that which the coefficients imply for such rows, others at their means. Likelihood is then largest
-    without end. Of counts the same holds for zeros, where b is negative.
+    without end. Of counts the same holds for zeros, where b is negative. Of a level that has slopes of
+    its own, as in g * x, all of this is asked at the means of its rows.
     """
     terms = design.terms
     if "Intercept" not in terms or not (family.binary or family.counts):
@@ -99,9 +100,15 @@ def unbounded_note(
     noisy = alone & (square < _RARE)
     ones = np.abs(mean - square) < np.where(noisy, _NOISY, _ALIKE) * square
     ones |= effects_of_few(design)
-    coef = estimate.coef
-    rarer = np.array([family.information(eta) for eta in mean @ coef + (1 - mean) * coef])
-    error = np.sqrt(np.diag(estimate.vcov))
+    coef, effects = estimate.coef, _effects(design, moments)
+    own = (effects != 0).sum(axis=1) > 1
+    there = moments @ coef / np.maximum(square, 1e-300)
+    predictors = np.where(own, there, mean @ coef + (1 - mean) * coef)
+    rarer = np.array([family.information(eta) for eta in predictors])
+    known = np.isfinite(np.diag(estimate.vcov))
+    variance = quadratic_forms(effects, np.where(known & known[:, None], estimate.vcov, 0.0))
+    error = np.where((effects != 0) @ ~known, np.nan, np.sqrt(variance))
+    coef = effects @ coef
     if design.weights is None and not design.offsets:
         implied = 1 / np.sqrt(np.maximum(estimate.n * np.abs(mean) * rarer, 1e-300))
         error = np.maximum(error, implied)
@@ -117,6 +124,17 @@ def unbounded_note(
         "has no end. Quote the nearer end of its interval only. Broader levels, a ridge, more rows or a "
         "larger budget help.",
     )
+
+
+def _effects(design: Design, moments: Floats) -> Floats:
+    """What a one in each column adds, (d, d): its coefficient, and those of products at their means."""
+    parts = [frozenset(column.parts) for column in design.program]
+    effects = np.eye(len(parts))
+    for j, own in enumerate(parts):
+        for k, whole in enumerate(parts):
+            if own and own < whole and moments[j, j] > 0:
+                effects[j, k] = moments[j, k] / moments[j, j]
+    return effects
 
 
 def with_first_levels(named: Sequence[str], terms: Sequence[str]) -> list[str]:

@@ -1132,3 +1132,20 @@ def test_a_number_beside_levels_may_have_any_zero() -> None:
         for number in ("age", "I(age - 42)"):
             fit = dp_glm(f"y ~ g * {number}", table[200:], table[:200], mu=3, seed=seed)
             assert np.isfinite(fit.se()).all()
+
+
+def test_levels_beside_their_slopes_are_not_said_to_have_one_outcome() -> None:
+    """Half of the rows of a level have either; its coefficient is that where the number is zero."""
+    rng = np.random.default_rng(4)
+    n = 2500
+    table = pd.DataFrame({"g": rng.choice(list("abc"), n), "age": rng.normal(42, 11, n)})
+    eta = -6 + (3 - 0.05 * (table.age - 42)) * (table.g == "c") + 0.1 * table.age
+    table["y"] = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+    limits = {"g": list("abc")}
+    for seed in range(5):
+        fit = dp_glm("y ~ g * age", table, mu=4, seed=seed, limits=limits)
+        assert fit.se()["g[T.c]"] > 0.5
+        assert not any("the same outcome" in note or "no end" in note for note in fit.notes)
+    alike = table.assign(y=np.where(table.g == "c", 1.0, table.y))
+    fit = dp_glm("y ~ g * age", alike, mu=4, seed=1, limits=limits)
+    assert fit.se().isna().any() or any("g[T.c]" in note for note in fit.notes)
