@@ -515,14 +515,24 @@ def unforeseen(
     moved = now.anchor - before.anchor
     rest = before.score - now.score - used @ moved
     noise, along = math.hypot(before.noise_sd, now.noise_sd), float(rest @ moved)
-    # scores may also differ by what the one cut takes off and the other does not
-    surely = (_SURE * noise + max(before.lost, now.lost)) * float(np.linalg.norm(moved))
-    if not along > max(surely, _MORE * float(moved @ used @ moved)):
+    foreseen, size = float(moved @ used @ moved), float(np.linalg.norm(moved))
+    own, spread = _own_noise(used, before.noise_sd)
+    # scores may also differ by what the one cut takes off and the other does not; and of a move that
+    # followed noise that noise comes back
+    surely = math.hypot(_SURE * noise * size, _SURE * spread) + max(before.lost, now.lost) * size
+    if not along > max(surely + min(own, foreseen), _MORE * foreseen):
         return None
     whole = used + np.outer(rest, rest) / along
     released = used if known is None else used - known.matrix
     times = float(rest @ whole @ rest) / float(rest @ released @ rest)
     return Unforeseen(whole - released, times, rest, along, before.noise_sd)
+
+
+def _own_noise(used: Floats, noise_sd: float) -> tuple[float, float]:
+    """Mean and standard deviation of e'K^-1 e, e being the noise of the score of a step K^-1 (s + e)."""
+    inverse = np.linalg.inv(used)
+    spread = math.sqrt(2) * float(np.linalg.norm(inverse))
+    return noise_sd**2 * float(np.trace(inverse)), noise_sd**2 * spread
 
 
 def _near(scale: float, before: float | None, expected: float | None) -> bool:
