@@ -28,7 +28,7 @@ from dpstats.frame.formula.private import boxed, private_design, require_known_l
 from dpstats.frame.formula.reads import check_written, formula_columns
 from dpstats.frame.formula.term_names import squeezed, term_named, term_spellings, terms_named
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
-from dpstats.frame.new_rows import new_rows
+from dpstats.frame.new_rows import new_rows, warn_of_left_out
 from dpstats.frame.panel import PanelColumns, panel_moments
 from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
@@ -115,5 +115,6 @@ __all__ = [
     "term_spellings",
     "terms_named",
     "undeclared_levels",
+    "warn_of_left_out",
     "with_response",
 ]

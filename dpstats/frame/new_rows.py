@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpstats.arguments import in_prose, listed
 from dpstats.errors import ArgumentError, SchemaError, warn_at_call
@@ -80,6 +82,18 @@ def warn_of_new_rows(design: Design, table: Table, lacking: bool) -> None:
         _warn_of_functions(design, table)
     _warn_of_far_values(design, table)
     _warn_of_knots(design, table)
+
+
+def warn_of_left_out(terms: Sequence[str], used: NDArray[np.bool_]) -> None:
+    """Name columns without a coefficient that new rows have values of: ``used`` of the terms."""
+    names = [f"`{term}`" for term, one in zip(terms, used, strict=True) if one]
+    if names:
+        was = "was" if len(names) == 1 else "were"
+        warn_at_call(
+            f"{', '.join(names)} {was} left out of this fit, with a coefficient of zero: predictions do "
+            "not follow it, and have no error where it is not zero.",
+            UserWarning,
+        )
 
 
 def _warn_of_new_levels(design: Design, table: Table) -> None:

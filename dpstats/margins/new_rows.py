@@ -137,7 +137,7 @@ class Predictors:
         self, coefficients: Coefficients, mean: Mean, level: float
     ) -> tuple[Floats, Floats]:
         """Intervals of the linear predictors, on the scale of the response: none leaves it."""
-        half = coefficients.halves(level, self.x)
+        half = coefficients.halves(level, self.x, averages=False)
         return np.asarray(mean(self.eta - half)), np.asarray(mean(self.eta + half))
 
 
@@ -248,6 +248,7 @@ def table_of(
 ) -> pd.DataFrame:
     """A line for each row, or for each group of rows, with the error of the delta method."""
     groups = _groups(newdata, by)
+    averages = tested or groups[0][1] is not None
     lines: list[dict[str, Any]] = []
     gradients = []
     for names, estimated in named:
@@ -258,8 +259,9 @@ def table_of(
                 at = {"row": k} if rows is None else label
                 lines.append({**names, **at, "estimate": float(value)})
     every = np.concatenate(gradients)
-    frame = pd.DataFrame(lines).assign(std_error=coefficients.error_of(every))
-    half = coefficients.halves(level, every)
+    error = coefficients.error_of(every, averages=averages)
+    frame = pd.DataFrame(lines).assign(std_error=error)
+    half = coefficients.halves(level, every, averages=averages)
     if tested:
         frame["statistic"] = frame.estimate / frame.std_error
         frame["p_value"] = two_sided(frame.statistic, coefficients.freedom_of(every))

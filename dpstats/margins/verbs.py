@@ -12,7 +12,7 @@ import pandas as pd
 from dpstats.arguments import require_known, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, without_frames
-from dpstats.frame import new_rows
+from dpstats.frame import new_rows, warn_of_left_out
 from dpstats.margins.adapter import marginaleffects_model
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
 from dpstats.margins.emmeans import MarginalMeans, marginal_means
@@ -107,6 +107,7 @@ class MarginalModel(Model):
         frame = table_of([({}, at.mean(mean))], c, rows, by, level, tested=False)
         if by is False or by is None:
             frame["conf_low"], frame["conf_high"] = at.interval(c, mean, level)
+            warn_of_left_out(c.terms, c.left_out & (at.x != 0).any(axis=0))
         title = "Predictions" if by is False else "Average predictions"
         return self._margins(frame, title + of_response(self.design) + self._lacking())
 

@@ -76,10 +76,19 @@ class Coefficients:
         freedom = self.freedom_of(np.eye(len(self.coef)))
         return two_sided(self.statistic, freedom)
 
-    def error_of(self, rows: Floats) -> Floats:
-        """Standard errors of some linear functions (k, d) of the coefficients."""
+    def error_of(self, rows: Floats, *, averages: bool = True) -> Floats:
+        """Standard errors of some linear functions (k, d) of the coefficients.
+
+        ``averages``: over rows, or differences; else each is a row, of which a column that was left out
+        tells more than nothing.
+        """
         with np.errstate(all="ignore"):
-            return np.sqrt(self._squares(rows, self.vcov))
+            found = np.sqrt(self._squares(rows, self.vcov))
+        return found if averages else np.where(self.follows(rows), found, np.nan)
+
+    def follows(self, rows: Floats) -> NDArray[np.bool_]:
+        """Of which rows no column that was left out is other than zero."""
+        return np.asarray(~(rows[:, self.left_out] != 0).any(axis=1))
 
     def freedom_of(self, rows: Floats) -> Floats:
         """Degrees of freedom of the t distributions of some linear functions (k, d).
@@ -93,11 +102,11 @@ class Coefficients:
             found = self.freedom * (self.error_of(rows) ** 2 / own) ** 2
         return np.where(np.isnan(found), self.freedom, found)
 
-    def halves(self, level: float, rows: Floats) -> Floats:
-        """Half widths of two-sided intervals of some linear functions (k, d)."""
+    def halves(self, level: float, rows: Floats, *, averages: bool = True) -> Floats:
+        """Half widths of two-sided intervals of some linear functions (k, d); as `error_of`."""
         width = quantile(level, self.freedom_of(rows))
         with np.errstate(all="ignore"):
-            return np.asarray(width * self.error_of(rows))
+            return np.asarray(width * self.error_of(rows, averages=averages))
 
     @property
     def privacy_share(self) -> Floats:

@@ -242,17 +242,27 @@ def hidden_note(
     if absent.any():
         notes.append(
             f"Hardly any row seems to differ in {_some(terms, absent)}: left out, with a "
-            "coefficient of zero. The constant absorbs its average effect. Levels are seen where fewer "
-            "rows have them, and so are columns that are known to be zero or one: limits={'x': (0, 1)}."
+            "coefficient of zero. Others are those of a fit without it: the constant has its average "
+            "effect, and columns that go with it some of the rest." + _as_marks(terms, absent)
         )
     if (unknown & ~absent).any():
         notes.append(
-            f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it, or "
-            "other columns say nearly the same. No standard errors are given there, and the "
-            "estimates are little but noise. More rows or budget, or fewer or broader levels, "
+            f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it, "
+            "other columns say nearly the same, or a few rows lie so far out in one that these hide the "
+            "others. No standard errors are given there, and the estimates are little but noise. More "
+            "rows or budget, fewer or broader levels, or the logarithm of a column with a long tail, "
             "help." + _first_levels(terms, unknown)
         )
     return tuple(notes)
+
+
+def _as_marks(terms: Sequence[str], absent: NDArray[np.bool_]) -> str:
+    """What lets fewer rows be seen."""
+    name = next((t for t, out in zip(terms, absent, strict=True) if out and t.isidentifier()), None)
+    helps = " A larger budget or more rows help"
+    if name is None:
+        return f"{helps}."
+    return f"{helps}; and limits={{'{name}': (0, 1)}} if it is zero or one."
 
 
 def _first_levels(terms: Sequence[str], unknown: NDArray[np.bool_]) -> str:

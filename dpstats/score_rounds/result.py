@@ -28,6 +28,7 @@ from dpstats.frame import (
     subset_design,
     term_named,
     terms_named,
+    warn_of_left_out,
 )
 from dpstats.mechanism.session import Session
 from dpstats.report.coefficients import plot_coefficients
@@ -314,7 +315,9 @@ class Model(Result):
             )
         x, offset, index = predicted_rows(self.design, newdata)
         c = self.coefficients
-        return x @ c.coef + offset, c.error_of(x) ** 2, c.freedom_of(x), index
+        warn_of_left_out(c.terms, c.left_out & (x != 0).any(axis=0))
+        error = c.error_of(x, averages=False)
+        return x @ c.coef + offset, error**2, c.freedom_of(x), index
 
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""

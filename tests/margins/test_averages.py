@@ -478,3 +478,22 @@ def test_levels_that_are_numbers_are_compared_in_tables_of_any_kind(tmp_path: Pa
         assert found.tolist() == expected.tolist()
         again = dp_lm("y ~ x * k", table, rows[:300], mu=9, seed=1)
         assert again.coef().isna().sum() == 0
+
+
+def test_predictions_do_not_follow_a_column_that_was_left_out() -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {"x": rng.normal(size=2000), "rare": np.where(rng.random(2000) < 0.02, 9, 0)}
+    )
+    rows["y"] = rows.x - rows.rare + rng.normal(size=2000)
+    fit = dp_lm("y ~ x + rare", rows, mu=0.5, seed=1)
+    assert fit.coefficients.left_out.tolist() == [False, False, True]
+    assert any("limits={'rare': (0, 1)}" in note for note in fit.notes)
+    new = pd.DataFrame({"x": [0.0, 0.0], "rare": [0, 9]})
+    with pytest.warns(UserWarning, match="`rare` was left out of this fit.*do not follow it"):
+        found = fit.predict(new, interval="confidence")
+    assert found.lwr.isna().tolist() == [False, True]
+    with pytest.warns(UserWarning, match="`rare` was left out"):
+        assert fit.predictions(new).frame.std_error.isna().tolist() == [False, True]
+    assert np.isfinite(fit.predictions(new, by=True).frame.std_error).all()
+    assert np.isfinite(fit.predict(new[:1], interval="confidence").lwr).all()
