@@ -88,6 +88,7 @@ class Fitted:
     scale: ResponseScale
     moments: Floats
     privacy: PrivacyStatement
+    perhaps_marks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -185,6 +186,7 @@ def private_averages(
     frame = found.frame(task, half, freedom, tested=what != "predictions")
     notes = (
         *left_out,
+        *(_raised_note(fit, variables) if what == "comparisons" else ()),
         *found.notes,
         *_together(fit.privacy, statement, call.unit),
         *charged.notes(rows.n, None),
@@ -194,6 +196,19 @@ def private_averages(
         charged.text, title, frame, statement, rows.n, found.details, notes, law_letter(freedom)
     )
     return charged.released(made)
+
+
+def _raised_note(fit: Fitted, variables: Asked) -> tuple[str, ...]:
+    """A note on numbers that were raised by one, and may be zero or one."""
+    names = [name for name, how in variables.items() if how is None and name in fit.perhaps_marks]
+    if not names:
+        return ()
+    first = ", ".join(f"`{name}`" for name in names)
+    what = "is" if len(names) == 1 else "are"
+    return (
+        f"{first} {what} raised by one in every row. Of a number that is zero or one ask for both: "
+        f"comparisons(variables={{'{names[0]}': (0, 1)}}).",
+    )
 
 
 def _call(unit: PrivacyUnit, what: str, options: ReleaseOptions) -> Call[Any]:

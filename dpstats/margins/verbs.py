@@ -156,11 +156,12 @@ class MarginalModel(Model):
     ) -> Margins | PrivateMargins:
         """What one unit more of each column does to the mean of the response; else as `slopes`.
 
-        A number that is zero or one, in all of 20 public rows or more or by ``limits={"x": (0, 1)}``,
-        goes from 0 to 1 in every row; categories and truth values as in `slopes`. Other comparisons
-        are asked for by name: ``variables={"x": 10}`` raises x by ten, ``{"x": (20, 30)}`` takes it
-        from 20 to 30 in every row; of a category ``{"g": ("a", "b")}`` compares b with a,
-        ``"pairwise"`` all levels, ``"sequential"`` each with the one before it.
+        A number that is zero or one goes from 0 to 1 in every row: by ``limits={"x": (0, 1)}``, in all
+        of 20 public rows or more, or in all of ``newdata`` where neither tells; categories and truth
+        values as in `slopes`. Other comparisons are asked for by name: ``variables={"x": 10}`` raises x
+        by ten, ``{"x": (20, 30)}`` takes it from 20 to 30 in every row; of a category
+        ``{"g": ("a", "b")}`` compares b with a, ``"pairwise"`` all levels, ``"sequential"`` each with
+        the one before it.
 
         Examples
         --------
@@ -194,6 +195,9 @@ class MarginalModel(Model):
             return self._averages(what, newdata, data, variables, by, level, release)
         rows = new_rows(newdata, what)
         asked = variables_of(self.design, variables, self._absorbed())
+        unknown = self._perhaps_marks() if what == "comparisons" else frozenset()
+        marks = {name for name in unknown & {*asked} if rows[name].isin((0, 1)).all()}
+        asked = {n: (0, 1) if how is None and n in marks else how for n, how in asked.items()}
         coef = self.coefficients.coef
         made = changes(self.design, coef, self._scale().mean, rows, asked, what == "slopes")
         named = [({"term": name, "contrast": how}, one) for name, how, one in made]
@@ -230,7 +234,8 @@ class MarginalModel(Model):
             )
         asked = variables_of(self.design, variables) if what != "predictions" else {}
         privacy, moments = self.privacy, np.asarray(self.estimate.moments)
-        fit = Fitted(self.design, self.coefficients, self._scale(), moments, privacy)
+        perhaps = self._perhaps_marks()
+        fit = Fitted(self.design, self.coefficients, self._scale(), moments, privacy, perhaps)
         return private_averages(fit, data, what, asked, level, release)
 
     @spelled
@@ -279,6 +284,14 @@ class MarginalModel(Model):
         moments = self._design_moments(), whose
         args = self.design, self.coefficients, self._scale(), moments, factors, at, type, level, by
         return marginal_means(*args, self.privacy.derived)
+
+    def _perhaps_marks(self) -> frozenset[str]:
+        """Numbers that may be zero or one for all that is known: no public row and no limit tells."""
+        if self.public is not None:
+            return frozenset()
+        every = self.design.columns.items()
+        numbers = {name for name, column in every if column.kind == "number" and not column.levels}
+        return frozenset(numbers - {*self.design.boxes})
 
     def _absorbed(self) -> tuple[str, ...]:
         """Columns of which effects were taken out."""

@@ -497,3 +497,20 @@ def test_predictions_do_not_follow_a_column_that_was_left_out() -> None:
         assert fit.predictions(new).frame.std_error.isna().tolist() == [False, True]
     assert np.isfinite(fit.predictions(new, by=True).frame.std_error).all()
     assert np.isfinite(fit.predict(new[:1], interval="confidence").lwr).all()
+
+
+def test_what_may_be_zero_or_one_is_seen_in_rows_that_are_shown_and_told_of_private_ones() -> None:
+    rows = TABLE.assign(t=(TABLE.z > 0.4).astype(int))
+    fit = dp_glm("b ~ x + t", rows, mu=1e3, seed=1)
+    assert list(fit.comparisons(rows[:90]).frame.contrast) == ["+1", "1 - 0"]
+    assert list(fit.comparisons(rows[:90], {"t": 1}).frame.contrast) == ["+1"]
+    assert list(fit.comparisons(rows.assign(t=0.5)).frame.contrast) == ["+1", "+1"]
+    found = _private(fit, "comparisons", rows, mu=1, seed=1)
+    assert any("variables={'x': (0, 1)}" in note for note in found.notes)
+    found = _private(fit, "comparisons", rows, variables={"t": (0, 1)}, mu=1, seed=1)
+    assert not any("raised by one" in note for note in found.notes)
+    public = dp_glm("b ~ x + t", rows, rows[:90], mu=3, seed=1)
+    found = _private(public, "comparisons", rows, mu=1, seed=1)
+    assert not any("raised by one" in note for note in found.notes)
+    declared = dp_glm("b ~ x + t", rows, limits={"t": (0, 1), "x": (-4, 5)}, mu=3, seed=1)
+    assert list(_private(declared, "comparisons", rows, mu=1, seed=1).frame.contrast)[1] == "1 - 0"
