@@ -101,7 +101,7 @@ class GlmFit:
     dispersion_source : str
         "fixed", "private" or "public rows".
     pearson, pearson_sd : float or None
-        Released Pearson dispersion and its noise.
+        Released Pearson dispersion and its noise; the estimate has its range.
     steps : int
         Private Newton steps.
     """
@@ -305,7 +305,8 @@ class _Ended:
 
     def estimate(self) -> Estimate:
         """The estimate, with errors of what can be seen only."""
-        start, estimate = self.rounds.start, self.solved.estimate
+        start = self.rounds.start
+        estimate = replace(self.solved.estimate, dispersion_range=self.solved.square_range)
         if not start.enough:
             return without_columns(estimate)
         if self.apart or self.unsettled or self.hardly:

@@ -26,6 +26,8 @@ _DISPERSION = {
     "public rows": "estimated as {}, public rows",
     "not released": "not released",
 }
+_FAR = 3.0
+"""Times a dispersion, from where its upper end says little."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class GlmPage(ModelPage):
     pearson, pearson_sd : float or None
         A released Pearson dispersion and its noise. It is shown where the family fixes the
         dispersion, so that over-dispersion is seen.
+    pearson_range : pair of float or None
+        Where it lies, by its noise and by what the cut of residuals may take off.
     wald : WaldTest or None
         Chi-square of all terms but the intercept, from the release, and its degrees of freedom.
     iterations : int
@@ -56,6 +60,7 @@ class GlmPage(ModelPage):
     dispersion_source: str
     pearson: float | None
     pearson_sd: float | None
+    pearson_range: tuple[float, float] | None
     wald: WaldTest | None
     iterations: int
     response: str | None = None
@@ -76,17 +81,28 @@ def _dispersion_line(page: GlmPage) -> str:
     value = _DISPERSION[page.dispersion_source].format(
         format_scalar(page.dispersion, shown_digits(4))
     )
-    return f"(Dispersion parameter for {page.family} family {value})"
+    lies = _range_of(page) if page.dispersion_source == "private" else ""
+    return f"(Dispersion parameter for {page.family} family {value}{lies})"
+
+
+def _range_of(page: GlmPage) -> str:
+    """Where the dispersion lies: no upper end where few residuals that were cut may make most of it."""
+    if page.pearson_range is None or page.pearson is None:
+        noise = page.pearson_sd
+        return "" if noise is None else f"; noise sd {format_scalar(noise, 2)}"
+    low, high = page.pearson_range
+    if high > _FAR * page.pearson:
+        return f"; at least {format_scalar(low, 3)}, as long residuals were cut"
+    ends = f"{format_scalar(low, 3)} to {format_scalar(high, 3)}"
+    return f"; {ends} with noise and cuts"
 
 
 def _fit_lines(page: GlmPage) -> list[str]:
     lines = [] if page.response is None else [page.response]
     lines += row_lines(page, "missing, infinite or impossible")
     if page.dispersion_source == "fixed" and page.pearson is not None:
-        noise = "" if page.pearson_sd is None else f"noise sd {format_scalar(page.pearson_sd, 2)}, "
-        lines.append(
-            f"Pearson dispersion: {format_scalar(page.pearson, shown_digits(4))} ({noise}private)"
-        )
+        value = format_scalar(page.pearson, shown_digits(4))
+        lines.append(f"Pearson dispersion: {value} (private{_range_of(page)})")
     lines.append("Null and residual deviance: not released (each needs its own pass over the rows)")
     return [*lines, *wald_lines(page.wald), f"Number of private Newton steps: {page.iterations}"]
 

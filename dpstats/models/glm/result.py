@@ -154,6 +154,7 @@ class GlmModel(MarginalModel):
             dispersion_source=self.dispersion_source,
             pearson=self.pearson,
             pearson_sd=self.pearson_sd,
+            pearson_range=self.estimate.dispersion_range,
             wald=self._wald(),
             iterations=self.iterations,
             response=self._response(),

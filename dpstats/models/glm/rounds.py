@@ -55,7 +55,7 @@ from dpstats.score_rounds.rounds import (
     summary_of,
     window_about,
 )
-from dpstats.score_rounds.tails import Tail, counted_excess, tail_of
+from dpstats.score_rounds.tails import Tail, counted_excess, most_excess, tail_of
 from dpstats.score_rounds.whitening import apart, still
 
 _SHORT = 3e-3
@@ -185,6 +185,9 @@ class GlmRounds(ScoreRounds[GlmStep]):
         score_mu = mu * math.sqrt(costs.score)
         square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
         per_person = math.sqrt(max(rows_of_each(self.persons, n), 1.0))
+        unit = math.sqrt(
+            max(level, 1e-300)
+        )  # of scores, over root d, in those of Pearson residuals
         loss = None if self.expected is None else self.expected.loss()
         if elsewhere > 0:
             loss = most_of(*([] if loss is None else [loss]), loss_of_few(elsewhere))
@@ -196,20 +199,26 @@ class GlmRounds(ScoreRounds[GlmStep]):
         if tail is not None and not self.bounded:
             cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
             squares = tail_of(histograms[1], lengths[1], n, 2)
-            square = cut_of_squares(squares, d, n, square_mu) / math.sqrt(max(level, 1e-300))
-            return RoundPlan(costs, cut, radius, per_person * square, last=True)
+            length = cut_of_squares(squares, d, n, square_mu)  # of scores, over root d
+            lost = most_excess(squares, n, length * math.sqrt(d)) / d
+            square, lost = per_person * length / unit, per_person**2 * lost / unit**2
+            return RoundPlan(costs, cut, radius, square, lost, last=True)
         tails = BOUNDED if self.bounded else SKEWED if family.skewed or family.binary else ERRORS
         if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
             tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
         above = _no_more_than(histograms[1].count_above, self.longest, n)
         seen = _no_more_than(histograms[1].seen_above, self.longest, n)
         clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
-        residual = replace(clip, unit=clip.unit / math.sqrt(max(level, 1e-300)))
-        square = per_person * choose_square_clip(residual, n, square_mu) if last else 1.0
+        residual = replace(clip, unit=clip.unit / unit)
         cut = Cut(
             clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
         )
-        return RoundPlan(costs, cut, radius, square, last=last)
+        if not last:
+            return RoundPlan(costs, cut, radius)
+        square = choose_square_clip(residual, n, square_mu)
+        squares = tail_of(histograms[1], lengths[1], n, 2)
+        lost = most_excess(squares, n, square * unit * math.sqrt(d)) / d / unit**2
+        return RoundPlan(costs, cut, radius, per_person * square, per_person**2 * lost, last=True)
 
     def _scales(
         self, histograms: tuple[LogHistogram, LogHistogram], square: float

@@ -47,6 +47,7 @@ BINOMIAL = GlmPage(
     dispersion_source="fixed",
     pearson=None,
     pearson_sd=None,
+    pearson_range=None,
     wald=WaldTest(123.4321, 2),
     iterations=3,
 )
@@ -60,6 +61,7 @@ POISSON = replace(
     link="log",
     pearson=6.30512,
     pearson_sd=0.02034,
+    pearson_range=(6.26, 7.1),
     wald=WaldTest(8.7654, 2),
     iterations=1,
 )
@@ -111,6 +113,12 @@ def test_the_dispersion_says_where_it_is_from(source: str, dispersion: float, sa
 def test_pearson_is_shown_only_beside_a_fixed_dispersion() -> None:
     assert "Pearson" in str(summary_page(POISSON))
     assert "Pearson" not in str(summary_page(QUASIPOISSON))
+    assert "(private; 6.26 to 7.1 with noise and cuts)" in str(summary_page(POISSON))
+    assert "private; 6.26" in " ".join(str(summary_page(QUASIPOISSON)).split())
+    released = replace(POISSON, pearson_range=None)
+    assert "(private; noise sd 0.02)" in str(summary_page(released))
+    few = replace(POISSON, pearson_range=(6.26, 25.0))
+    assert "(private; at least 6.26, as long residuals were cut)" in str(summary_page(few))
 
 
 @pytest.mark.parametrize(
