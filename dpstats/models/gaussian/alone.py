@@ -39,7 +39,7 @@ from dpstats.models.gaussian.fit import (
     refined_gaussian,
     unused_notes,
 )
-from dpstats.models.gaussian.known_covariance import FixedCovariance
+from dpstats.models.gaussian.known_covariance import ROUGH, FixedCovariance
 from dpstats.models.gaussian.marks import Marks, radius_with_marks, unseen_variance
 from dpstats.models.gaussian.mean_fit import SPREAD, TOLD_CUTS, last_mean, rows_of_mean
 from dpstats.models.gaussian.mean_spread import Spread
@@ -317,7 +317,7 @@ def mean_alone(
     assert told is not None
     if known is None:
         matrix = own.covariance
-        source = "private rows, released before the mean"
+        source = ROUGH
         sampling = own.sampling(released.n)
     else:
         matrix, source = known.matrix, known.source

@@ -125,7 +125,8 @@ def dp_mean(
     Returns
     -------
     GaussianModel
-        ``.mean``, ``.se()``, ``.confint()``, ``.summary()``; ``.cov`` is the covariance that was used.
+        ``.mean``, ``.se()``, ``.confint()``, ``.summary()``; ``.cov`` is the covariance that was used, a
+        rough one: `dp_mvnorm` releases one to quote.
 
     Raises
     ------

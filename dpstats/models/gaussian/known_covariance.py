@@ -20,6 +20,10 @@ LEAST_FOR_SCALES = 3
 """Public rows that tell standard deviations."""
 
 
+ROUGH = "private rows, rough: dp_mvnorm has one to quote"
+"""Where a covariance comes from that is released before the mean, to cut rows by."""
+
+
 @dataclass(frozen=True)
 class FixedCovariance:
     """The covariance that a mean is estimated with.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpstats.arrays import Floats
+from dpstats.models.gaussian.known_covariance import ROUGH
 from dpstats.report.format import format_scalar, gaps
 from dpstats.report.model import closing_blocks, head_parts, or_na
 from dpstats.report.released import Released
@@ -25,6 +26,7 @@ ALONE = {
     "dp_mvnorm": "private locations, scales and re-whitening, one joint release",
 }
 """What method "refined" does without public rows."""
+_DEVIATIONS = {"public rows": "Std. Dev. (public rows)", ROUGH: "Std. Dev. (rough)"}
 _WIDEST = 12
 
 
@@ -56,7 +58,8 @@ def mean_table(
 ) -> Table:
     """Means with standard errors, the columns' standard deviations, and the share due to privacy.
 
-    ``source``: where the covariance comes from; standard deviations of public rows say so.
+    ``source``: where the covariance comes from; standard deviations of public rows, and rough ones, say
+    so.
     """
     c = coefficients
     values = [float(v) for v in c.coef]
@@ -70,7 +73,7 @@ def mean_table(
         shown = ["NA" if v is None else format_scalar(v, 3) for v in errors]
         columns.append(Column("Std. Error", shown, errors, csv_name="std_error"))
     shown = [format_scalar(v, 5) for v in sds]
-    header = "Std. Dev. (public rows)" if source == "public rows" else "Std. Dev."
+    header = _DEVIATIONS.get(source, "Std. Dev.")
     columns.append(Column(header, shown, sds, csv_name="std_dev"))
     if not brief:
         share = ["NA" if v is None else f"{100 * v:.0f}%" for v in gaps(c.privacy_share)]
