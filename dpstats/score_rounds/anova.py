@@ -12,6 +12,7 @@ from dpstats.report.result import Coefficients
 from dpstats.report.wald import UNKNOWN, WaldTest, nested_page, terms_page
 from dpstats.score_rounds.estimate import without_errors
 from dpstats.score_rounds.hypotheses import columns_by_term, kept_beside
+from dpstats.score_rounds.nested import restrictions
 from dpstats.score_rounds.result import Model
 from dpstats.score_rounds.submodel import restrict
 from dpstats.score_rounds.wald_tests import Anova, TermTests
@@ -76,7 +77,8 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     Parameters
     ----------
     fit1, fit2 : models
-        Two nested ones; or one, whose terms are tested one by one.
+        Two nested ones, as with fewer terms, or a line where the other has a spline; or one, whose terms
+        are tested one by one.
     type : {1, 2, 3}, or {"I", "II", "III"}
         Of one model: each term after those before it, as R's ``anova``; adjusted for all terms that
         do not contain it, as ``car::Anova`` and (for the last terms) ``drop1``; or adjusted for all
@@ -128,13 +130,17 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     else:
         small, large = fit2, fit1
     extra = [t for t in large.coefficients.terms if t not in small.coefficients.terms]
-    if not extra or not set(small.coefficients.terms) < set(large.coefficients.terms):
-        raise ArgumentError(
-            "anova compares nested models: every column of one fit must be in the "
-            f"other. Columns here: {list(fit1.coefficients.terms)} and "
-            f"{list(fit2.coefficients.terms)}."
-        )
-    where = large.coefficients.others([large.coefficients.terms.index(t) for t in extra])
-    test = WaldTest.that_are_zero(large.coefficients, where)
+    c = large.coefficients
+    if extra and set(small.coefficients.terms) < set(c.terms):
+        test = WaldTest.that_are_zero(c, c.others([c.terms.index(t) for t in extra]))
+    else:
+        matrix = restrictions(small.design, large.design)
+        if matrix is None:
+            raise ArgumentError(
+                "anova compares nested models: every column of one fit must be in the other, or a sum "
+                f"of its columns. Columns here: {list(small.coefficients.terms)} and {list(c.terms)}."
+            )
+        sampling, privacy = (matrix @ part @ matrix.T for part in (c.sampling, c.privacy))
+        test = WaldTest.that_is_zero(matrix @ c.coef, sampling, privacy, c.freedom)
     derived = large.privacy.derived if small.privacy is large.privacy else None
     return Anova.of(test, nested_page([small.formula, large.formula], test, derived))

@@ -284,6 +284,7 @@ class GlmModel(MarginalModel):
         title = self._ratio_name().replace("_", " ").capitalize()
         ratio, low, high, p_value = columns
         notes = [privacy_line(self.privacy), f"Unit of privacy: {self.privacy.unit}"]
+        notes += [f"Note: {note}" for note in self.notes]
         return ratio_page(
             title, list(frame.index), ratio, low, high, limit_names(level), p_value, notes
         )

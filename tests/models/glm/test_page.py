@@ -4,8 +4,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dpstats import dp_glm
 from dpstats.accounting.privacy import Privacy
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
 from dpstats.report.bound import Bound
@@ -166,3 +168,13 @@ def test_ratios_show_their_interval(row: tuple[float, float, float], cells: str)
 if __name__ == "__main__":
     for name, (page, forms) in PAGES.items():
         renew(name, page, forms)
+
+
+def test_the_page_of_ratios_has_the_notes_of_its_fit() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=2000), "rare": (rng.random(2000) < 0.01) * 1.0})
+    table["y"] = (rng.random(2000) < 1 / (1 + np.exp(-table.x))) * 1.0
+    fit = dp_glm("y ~ x + rare", table, mu=1, seed=1)
+    said = " ".join(str(fit.ratio_table()).split())
+    assert fit.notes
+    assert all(note in said for note in fit.notes)
