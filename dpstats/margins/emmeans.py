@@ -141,38 +141,51 @@ def _constant_of(design: Design) -> Floats | None:
 def reference_grid(
     design: Design, factors: Sequence[str], at: Mapping[str, Any], means: Mapping[str, float]
 ) -> ReferenceGrid:
-    """The grid of all levels, averaged over the factors that are not asked for."""
+    """The grid of all levels, averaged over the factors that are not asked for.
+
+    A number that is asked for has the values that ``at`` names, or zero and one if it has no others.
+    """
     columns = list(dict.fromkeys(design.columns_for(("offset",))))
+    at = {name: _places(name, value) for name, value in at.items()}
+    at |= {
+        n: [0.0, 1.0] for n in factors if n in columns and n not in at and design.columns[n].mark
+    }
     every = {name: design.columns[name].levels for name in columns}
     known = [name for name, levels in every.items() if levels is not None]
     for name in factors:
-        if name not in known:
+        if name in known or (name in columns and name in at):
+            continue
+        if name in columns:
             raise ArgumentError(
-                f"`{name}` is no factor of '{design.formula}'; "
-                + (f"its factors are {listed(known)}." if known else "it has none.")
-                + " At values of a number: predictions({'x': [1, 2]})."
+                f"`{name}` is a number: say at which values, emmeans({name!r}, at={{{name!r}: [1, 2]}})."
             )
+        raise ArgumentError(
+            f"'{design.formula}' reads no column `{name}`"
+            + (f"; its factors are {listed(known)}." if known else ", and has no factors.")
+        )
     values: dict[str, list[Any]] = {}
     used: dict[str, float] = {}
     unknown: list[str] = []
     for name in columns:
         levels = every[name]
         if levels is not None:
-            wanted = [at[name]] if name in at else list(levels)
-            if any(value not in levels for value in wanted):
+            values[name] = at.get(name, list(levels))
+            if any(value not in levels for value in values[name]):
                 raise ArgumentError(f"at: `{name}` has the levels {listed([*map(str, levels)])}.")
-            values[name] = wanted
             continue
-        place = number(at[name]) if name in at else means.get(name)
-        if place is None and name in at:
+        places = [number(value) for value in at[name]] if name in at else [means.get(name)]
+        if name in at and (None in places or not places):
             raise ArgumentError(
-                f"at: `{name}` has one value, {{'{name}': 1.0}}, not {shown(at[name])}; at several, "
-                f"predictions({{'{name}': [1.0, 2.0]}})."
+                f"at: `{name}` is a number, {{'{name}': 1.0}} or {{'{name}': [1.0, 2.0]}}, not "
+                f"{shown(at[name][0] if len(at[name]) == 1 else at[name])}."
             )
-        if place is None or not math.isfinite(place):
+        found = [place for place in places if place is not None and math.isfinite(place)]
+        if len(found) < len(places):
             unknown.append(name)
             continue
-        values[name], used[name] = [place], place
+        values[name] = found
+        if name not in factors and len(found) == 1:
+            used[name] = found[0]
     if unknown:
         one = len(unknown) == 1
         alone = f"which enter{'s' * one} the formula by a function alone"
@@ -197,6 +210,12 @@ def reference_grid(
     where = [np.array([k for k, key in enumerate(keys) if key == line]) for line in lines]
     rows = np.array([x[at_].mean(axis=0) for at_ in where])
     return ReferenceGrid(tuple(lines), rows, np.array([offset[at_].mean() for at_ in where]), used)
+
+
+def _places(name: str, value: Any) -> list[Any]:
+    """The values of a column at which means are asked for: one or several."""
+    several = isinstance(value, list | tuple | range | np.ndarray | pd.Series)
+    return list(value) if several else [value]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -256,9 +256,11 @@ class MarginalModel(Model):
         Parameters
         ----------
         factors : str or list of str
-            Whose levels, or combinations of levels, have a line each.
+            Whose levels, or combinations of levels, have a line each; or numbers, at the values that
+            ``at`` names.
         at : mapping, optional
-            Other values of numbers, and a level of another factor: ``{"x": 2.0, "h": "b"}``.
+            Other values of numbers, and levels of other factors: ``{"x": 2.0, "h": "b"}``; of several,
+            ``{"x": [1, 2]}``, means are averages unless the column stands in ``factors`` or ``by``.
         type : {"link", "response"}
             Means of the linear predictor, or these on the scale of the response; contrasts are then
             odds ratios of a logit, and ratios of a log link.

@@ -57,6 +57,24 @@ def test_contrasts_are_those_of_r() -> None:
     assert held.tolist() == pytest.approx((plain.p_value * [2, 3, 1]).tolist())
 
 
+def test_means_at_values_of_a_number() -> None:
+    """emmeans(lm(breaks ~ wool * x), ~ wool | x, at = list(x = c(0, 10)))"""
+    table = WARP.assign(x=np.arange(54.0) % 20, m=np.arange(54) % 2)
+    fit = dp_lm("breaks ~ wool * x + m", table, table, **_NOISELESS)
+    means = fit.emmeans("wool", by="x", at={"x": [0, 10], "m": 0})
+    assert means.frame.x.tolist() == [0.0, 0.0, 10.0, 10.0]
+    rows = pd.DataFrame({"wool": ["A", "B"] * 2, "x": [0.0, 0.0, 10.0, 10.0], "m": 0})
+    assert means.frame.emmean.to_numpy() == pytest.approx(fit.predict(rows).to_numpy())
+    differences = means.contrasts().frame
+    assert differences.contrast.tolist() == ["A - B"] * 2
+    averaged = fit.emmeans("wool", at={"x": [0, 10], "m": 0}).frame.emmean
+    assert averaged.tolist() == pytest.approx(means.frame.groupby("wool").emmean.mean().tolist())
+    along = fit.emmeans("x", at={"x": range(0, 30, 10), "wool": "A", "m": 1}).frame
+    assert np.diff(along.emmean) == pytest.approx(10 * fit.coef()["x"])
+    assert fit.emmeans("m").frame.m.tolist() == [0.0, 1.0]
+    assert fit.emmeans("m").contrasts().frame.contrast.tolist() == ["0 - 1"]
+
+
 def test_contrasts_within_levels_are_those_of_r() -> None:
     """pairs(emmeans(lm(breaks ~ wool * tension, warpbreaks), ~ wool | tension)), and ~ tension | wool"""
     means = LM.emmeans("wool", by="tension")
@@ -163,7 +181,8 @@ def test_means_of_a_generalised_linear_model_do_not_weigh_rows(limits: dict[str,
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (lambda: LM.emmeans("breaks"), "no factor"),
+        (lambda: LM.emmeans("breaks"), "reads no column `breaks`; its factors are 'wool'"),
+        (lambda: LM.emmeans("tension", at={"wool": ["A", "C"]}), "has the levels"),
         (lambda: LM.emmeans("tension", at={"wool": "C"}), "has the levels"),
         (lambda: LM.emmeans("tension", at={"q": 1}), "reads no column `q`"),
         (
@@ -173,12 +192,12 @@ def test_means_of_a_generalised_linear_model_do_not_weigh_rows(limits: dict[str,
                 mu=50,
                 seed=1,
                 limits={"wool": ["A", "B"]},
-            ).emmeans("wool", at={"x": [1, 2]}),
-            r"`x` has one value.*predictions",
+            ).emmeans("x"),
+            r"`x` is a number: say at which values, emmeans\('x', at=",
         ),
         (lambda: LM.emmeans([]), "name a factor"),
         (lambda: LM.emmeans("wool", by="wool"), "stands in factors and in by"),
-        (lambda: LM.emmeans("wool", by="breaks"), "no factor"),
+        (lambda: LM.emmeans("wool", by="breaks"), "reads no column"),
         (lambda: LM.emmeans("tension", type="odds"), "'link' or 'response'"),
         (lambda: LM.emmeans("tension").contrasts("sidak"), "adjust must be"),
     ],
