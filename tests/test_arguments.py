@@ -158,7 +158,8 @@ _ANSWERS = {
     "anova": r"here it is anova\(fit\)",
     "t_test": "wald_test",
     "linear_hypothesis": "wald_test",
-    "vif": r"vcov\(part='sampling'\)",
+    "confusion": r"predict\(public\) beside their responses",
+    "influence": r"per-row values of private rows are not released",
     "ci": r"confint\(\)",
     "plot_coef": r"plot\(\)",
 }
@@ -168,6 +169,25 @@ _ANSWERS = {
 def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -> None:
     with pytest.raises(AttributeError, match=_ANSWERS[name]):
         getattr(FIT, name)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: FIT.slopes(PUBLIC, hypothesis="age = 0"), "wald_test"),
+        (lambda: FIT.predictions(PUBLIC, variables={"age": 30}), r"rows\.assign"),
+        (lambda: FIT.comparisons(PUBLIC, comparison="ratio"), r"odds_ratios\(\)"),
+        (lambda: FIT.comparisons(PUBLIC, contrast="pairwise"), r"variables=\{'x': 10"),
+        (lambda: FIT.predictions(PUBLIC, transform="exp"), "type='link'"),
+        (lambda: FIT_BY_GROUP.emmeans("religious").contrasts(method="x"), "all pairs"),
+        (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, se="hetero"), "vcov='hetero'"),
+        (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, family="poisson"), "dp_glm"),
+        (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, model="random"), "no random effects"),
+    ],
+)
+def test_an_argument_of_one_function_elsewhere_is_answered(ask: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        ask()
 
 
 def test_what_hc1_stands_for_is_what_is_printed() -> None:

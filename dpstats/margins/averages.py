@@ -266,10 +266,11 @@ def _check_size(n: int, task: Task, call: Call[Any]) -> None:
     least = _LEAST * math.sqrt(k)
     mu = call.per_row.mu
     if n * mu < least:
+        several = k > 1
         raise ArgumentError(
-            f"{n} private rows at mu = {in_prose(mu, 3)} are too few for {k} averages: they would be "
-            f"little but noise. mu = {in_prose(least / n, 3)} would do, or {math.ceil(least / mu)} "
-            "rows, or fewer variables."
+            f"{n} private rows at mu = {in_prose(mu, 3)} are too few for {k} average{'s' * several}: "
+            f"{'they' if several else 'it'} would be little but noise. mu = {in_prose(least / n, 3)} "
+            f"would do, or {math.ceil(least / mu)} rows{', or fewer variables' * several}."
         )
 
 

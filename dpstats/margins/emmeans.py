@@ -246,6 +246,7 @@ class MarginalMeans(OnPage):
     other_names: ClassVar[Mapping[str, str]] = {
         **OnPage.other_names,
         **dict.fromkeys(("pairs", "contrast", "comparisons"), "contrasts()"),
+        "plot": "frame, whose conf_low and conf_high any plot can show",
     }
 
     @property

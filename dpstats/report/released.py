@@ -30,11 +30,21 @@ _NEEDS_ROWS = {
     "model": "rows of the model frame",
     "data": "rows",
     "augment": "per-row values",
-    "get_influence": "per-row values",
+    **dict.fromkeys(("get_influence", "influence", "dfbetas", "leverage"), "per-row values"),
+    **dict.fromkeys(("plot_diagnostics", "qqplot", "qqnorm"), "residuals"),
+    **dict.fromkeys(("model_matrix", "exog", "endog"), "rows of the model matrix"),
     "cooks_distance": "per-row values",
     "fixef": "effects of persons",
     "ranef": "effects of persons",
 }
+_OF_SHOWN_ROWS = (
+    "auc",
+    "roc",
+    "confusion",
+    "confusion_matrix",
+    "accuracy",
+    "classification_report",
+)
 _NOT_RELEASED = (
     "aic",
     "bic",
@@ -47,9 +57,7 @@ _NOT_RELEASED = (
     "logLik",
     "pseudo_r2",
     "prsquared",
-    "auc",
-    "roc",
-    "wu_hausman",
+    *_OF_SHOWN_ROWS,
 )
 _SAVED = "pickle: pickle.dump(fit, file), and pickle.load(file) later"
 _OTHER_NAMES = {
@@ -205,6 +213,11 @@ class Released(Printed):
                 f"themselves. {self._instead_of_rows}diagnostics() has what was released about the fit."
             )
         if name in _NOT_RELEASED:
+            if name in _OF_SHOWN_ROWS:
+                raise NotReleasedError(
+                    f"{name} is not released: it needs predictions of rows, and is yours to compute of "
+                    "rows that you may show: predict(public) beside their responses."
+                )
             raise NotReleasedError(
                 f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
                 f"own.{self._instead_of_likelihood}"

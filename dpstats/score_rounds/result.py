@@ -45,6 +45,7 @@ from dpstats.score_rounds.hypotheses import (
     columns_by_term,
     constraints,
 )
+from dpstats.score_rounds.inflation import variance_inflation
 from dpstats.score_rounds.notes import CUT_ALLOWANCE
 from dpstats.score_rounds.path import Path
 from dpstats.score_rounds.releases import ScoreSession
@@ -173,16 +174,16 @@ class Model(Result):
         **dict.fromkeys(("plot_coef", "coefplot", "plot_coefficients"), "plot()"),
         "exposure": "offset(log(time)) in the formula",
         **dict.fromkeys(("anova", "fvalue"), "anova(fit)"),
-        **dict.fromkeys(("drop1", "step"), "anova(fit, fit.update('. ~ . - x1'))"),
+        **dict.fromkeys(("drop1", "step"), "anova(fit, type=3), and path().best('AIC')"),
         **dict.fromkeys(("f_test", "t_test", "wald", "test", "lincom"), _WALD),
         **dict.fromkeys(
             ("linear_hypothesis", "linearHypothesis", "hypothesis", "hypotheses"), _WALD
         ),
         **dict.fromkeys(("coeftest", "get_robustcov_results"), "summary(), and vcov= of the call"),
-        "vif": "vcov(part='sampling'), whose correlations show which columns say the same",
     }
     _instead_of_likelihood = (
-        " Compare nested models by anova(fit, fit.update(...)), which spends nothing."
+        " Compare nested models by anova(fit, fit.update(...)), which spends nothing; path().best('BIC') "
+        "chooses columns."
     )
     call: str
     method: str
@@ -504,6 +505,25 @@ class Model(Result):
         return WaldTest.that_are_zero(c, where)
 
     @spelled
+    def vif(self) -> pd.DataFrame:
+        """Variance inflation of each term, as R's ``car::vif``; no further privacy spent.
+
+        By how much the variance of a coefficient is larger than if no other column said the same, by
+        the released second moments or information. Of a term with several columns it is that of
+        their confidence ellipsoid (Fox and Monette 1992), and ``scaled`` its root per dimension.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age + yrs_married", private, public=public, mu=1, seed=1)
+        >>> bool((fit.vif().vif > 3).all())
+        True
+        """
+        terms = [(self._term_name(name), at) for _, name, at in columns_by_term(self.design)]
+        return variance_inflation(self.estimate, terms)
+
     def path(
         self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5
     ) -> Path:

@@ -826,7 +826,7 @@ def test_a_column_that_is_zero_or_one_is_found_where_few_rows_are_one(
     x, h = rng.normal(size=n), 1.0 * (rng.random(n) < share)
     table = pd.DataFrame({"x": x, "h": h, "y": 1 + x + 0.5 * h + rng.normal(size=n)})
     plain = dp_lm("y ~ x + h", table, mu=1, seed=seed)
-    assert "limits={'x': (0, 1)}" in " ".join(plain.notes)
+    assert "limits={'h': (0, 1)}" in " ".join(plain.notes)
     assert plain.coef()["h"] == 0
     known = dp_lm("y ~ x + h", table, mu=1, seed=seed, limits={"h": (0, 1)})
     assert abs(known.coef()["h"] - 0.5) < 4 * known.se()["h"] < 1
@@ -868,3 +868,22 @@ def test_a_level_that_nobody_sees_leaves_the_errors_of_others() -> None:
             fit = dp_lm(formula, table, mu=3, seed=seed, limits={"g": levels})
             assert np.isfinite(fit.se()[:5]).all()
             assert fit.se()[:4].max() < 0.4
+
+
+@pytest.mark.parametrize(
+    "spline",
+    [
+        "ns(x, knots=c(45, 55), Boundary.knots=c(20, 80))",
+        "bs(x, knots=c(45, 55), Boundary.knots=c(0, 100))",
+    ],
+)
+def test_a_spline_that_states_its_knots_needs_no_limits(spline: str) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(50, 9, 3000)})
+    table["y"] = np.sin(table.x / 8) + rng.normal(size=3000)
+    alone = dp_lm(f"y ~ {spline}", table, mu=1e5, seed=1).coef()
+    beside = dp_lm(f"y ~ {spline}", table, table[:500], mu=1e5, seed=1).coef()
+    assert alone.to_numpy() == pytest.approx(beside.to_numpy(), rel=1e-2)
+    for call in ("ns(x, 3)", "ns(x, knots=c(45, 55))"):
+        with pytest.raises(PublicDataError, match=r"state all knots, ns\(x, knots=c"):
+            dp_lm(f"y ~ {call}", table, mu=1)

@@ -75,3 +75,19 @@ def test_of_a_logit_it_is_wald_as_well() -> None:
     curved = dp_glm("I(x > 40 & x < 60) ~ ns(x, 3)", TABLE, TABLE[:300], mu=5, seed=1)
     straight = dp_glm("I(x > 40 & x < 60) ~ x", TABLE, TABLE[:300], mu=5, seed=1)
     assert anova(straight, curved).df == 2
+
+
+def test_variance_inflation_is_that_of_car() -> None:
+    """1 / (1 - R^2) of each number; of a factor the ratio of determinants of Fox and Monette."""
+    table = TABLE.assign(z=TABLE.x + 5 * TABLE.w)
+    fit = dp_lm("y ~ x + z + g", table, table[:300], mu=1e5, seed=1)
+    found = fit.vif()
+    assert list(found.index) == ["x", "z", "g"]
+    assert found.df.tolist() == [1, 1, 2]
+    for name, others in (("x", "z + g"), ("z", "x + g")):
+        exact = 1 / (1 - smf.ols(f"{name} ~ {others}", table).fit().rsquared)
+        assert found.vif[name] == pytest.approx(exact, rel=1e-3)
+    assert found.scaled["g"] == pytest.approx(found.vif["g"] ** 0.25)
+    assert found.vif["g"] == pytest.approx(1.0, abs=0.01)
+    with pytest.raises(ArgumentError, match="two terms"):
+        fit.update("~ x").vif()

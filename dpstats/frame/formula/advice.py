@@ -29,6 +29,16 @@ _INSTEAD = {
     "cbind": "of k successes and f failures write the share, I(k / (k + f)), with weights= a column of "
     "trials, k + f",
     **dict.fromkeys(("s", "te", "ti", "t2", "lo", "smooth", "pspline"), _SPLINES),
+    "rcs": "a restricted cubic spline is ns(x, df=4), or ns(x, knots=c(20, 40), "
+    "Boundary.knots=c(10, 60))",
+    **dict.fromkeys(
+        ("lspline", "elspline", "qlspline"),
+        "a line that bends at 50 is x + I((x - 50) * (x > 50))",
+    ),
+    "strata": "write the column as a term, g or factor(g)",
+    **dict.fromkeys(
+        ("recode", "cut2"), "write ifelse(condition, a, b), or cut(x, c(0, 18, 65, Inf))"
+    ),
     "Surv": "there are no survival models; dp_glm has family='poisson' with offset=log(time)",
     "c": "logic on a column belongs inside I(): I(g %in% c('a', 'b'))",
     "is.na": "rows with a missing value are not used; make a column of True and False beforehand",
@@ -79,6 +89,12 @@ def no_function(name: str, arguments: Sequence[str], known: Sequence[str]) -> st
     if near:
         return f"there is no {name}(); did you mean {near[0]}()? {ROW_BY_ROW}."
     return f"there is no {name}(). {ALLOWED}"
+
+
+def instead_of(text: str) -> str | None:
+    """What to write for a call that Python cannot read, of a function that is not there."""
+    name = text.partition("(")[0].strip()
+    return f"there is no {name}(): {_INSTEAD[name]}" if name in _INSTEAD else None
 
 
 def word_of_python(text: str) -> str | None:

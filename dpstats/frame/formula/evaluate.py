@@ -87,6 +87,11 @@ def basis(expr: Expr, columns: Mapping[str, Array], states: Mapping[str, State])
         return [np.where(bad, np.nan, values) for values in fields] if any_bad else fields
 
 
+_STATED = {"knots", "lower_bound", "upper_bound"}
+"""Options of a spline that leave nothing to be learnt."""
+_POINTS = 200
+
+
 def learn_states(
     expr: Expr, columns: Mapping[str, Array], states: dict[str, State], unknown: frozenset[str]
 ) -> None:
@@ -97,13 +102,21 @@ def learn_states(
     for call in expr.stateful:
         if call.text in states:
             continue
-        for name in call.columns:
-            if name in unknown:
-                raise PublicDataError(
-                    f"`{call.text}` needs to know where `{name}` lies: declare its limits, "
-                    f"limits={{'{name}': (low, high)}}, or pass public rows that have the column."
-                )
-        values = evaluate(call.args[0], columns, states)
+        lost = [name for name in call.columns if name in unknown]
+        if lost and not _STATED.issubset(call.value or ()):
+            stated = ""
+            if call.op in ("bs", "ns"):
+                ends = "knots=c(...), Boundary.knots=c(low, high)"
+                stated = f", state all knots, {call.op}({lost[0]}, {ends})"
+            raise PublicDataError(
+                f"`{call.text}` needs to know where `{lost[0]}` lies: declare its limits, "
+                f"limits={{'{lost[0]}': (low, high)}}{stated}, or pass public rows that have the "
+                "column."
+            )
+        if lost:
+            values = np.linspace(call.value["lower_bound"], call.value["upper_bound"], _POINTS)
+        else:
+            values = evaluate(call.args[0], columns, states)
         values = values[np.isfinite(values)]
         try:
             with np.errstate(all="ignore"):

@@ -17,7 +17,13 @@ from itertools import pairwise
 from typing import Any
 
 from dpstats.errors import FormulaError
-from dpstats.frame.formula.advice import ALLOWED, ROW_BY_ROW, no_function, word_of_python
+from dpstats.frame.formula.advice import (
+    ALLOWED,
+    ROW_BY_ROW,
+    instead_of,
+    no_function,
+    word_of_python,
+)
 
 ELEMENTWISE = (
     *("log", "log2", "log10", "log1p", "exp", "expm1", "sqrt", "asinh", "abs", "sign"),
@@ -203,7 +209,7 @@ def parse_factor(text: str) -> Expr:
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, FormulaError):
             raise
-        reason = word_of_python(text) or str(error).split(" (<")[0]
+        reason = word_of_python(text) or instead_of(text) or str(error).split(" (<")[0]
         raise FormulaError(
             f"`{text}` is not a valid expression ({reason}). {ROW_BY_ROW}, as in log(x + 1)."
         ) from None

@@ -73,7 +73,7 @@ class PanelModel(MarginalModel):
     _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | {
         **dict.fromkeys(("rsquared", "r_squared"), "glance()"),
         **dict.fromkeys(
-            ("first_stage", "fitstat", "sargan", "overid"),
+            ("first_stage", "fitstat", "sargan", "overid", "wu_hausman"),
             "summary(), with the tests of instruments",
         ),
         "get_prediction": "predict(newdata)",
