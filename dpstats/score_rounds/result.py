@@ -182,8 +182,8 @@ class Model(Result):
         **dict.fromkeys(("coeftest", "get_robustcov_results"), "summary(), and vcov= of the call"),
     }
     _instead_of_likelihood = (
-        " Compare nested models by anova(fit, fit.update(...)), which spends nothing; path().best('BIC') "
-        "chooses columns."
+        " Compare nested models by anova(fit, fit.update(...)), which spends nothing; "
+        "path().best('BIC') chooses columns."
     )
     call: str
     method: str
