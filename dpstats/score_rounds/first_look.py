@@ -49,6 +49,8 @@ _SURELY, _HALF = 3.0, 0.5
 _SEEN, _SEEN_BY_INFORMATION, _LITTLE = 4.0, 2.5, 0.4
 """Of what public rows have of a column: noise standard deviations and a share, below which these are no
 guide; and the same below which nothing can be made of the column."""
+_BY_CHANCE = 2.5
+"""Noise standard deviations below what public rows have, which are no chance."""
 _ENOUGH = 1.6
 """Times the least budget, from which fits of up to 100 levels all have errors."""
 
@@ -183,11 +185,25 @@ def hardly_seen(
     taken to vary by thousands of times as much as it does, and its coefficient to be known as well.
     ``uneven``: information may be uneven by itself, as that of rare outcomes is.
     """
-    if _SURELY * curvature.released_sd > np.median(np.linalg.eigvalsh(curvature.used)):
+    level = float(np.median(np.linalg.eigvalsh(curvature.used)))
+    if _SURELY * curvature.released_sd > level:
         return ()  # noise hides all alike
     share, sd = shares_of_numbers(curvature, back, design)
     hidden = share < np.minimum((_SEEN_BY_INFORMATION if uneven else _SEEN) * sd, _LITTLE)
+    hidden &= (
+        share < 1 - _BY_CHANCE * curvature.released_sd / level
+    )  # the noise where both are alike
+    for columns in _of_one_function(design):  # few rows are where one of a spline's is not zero
+        hidden[columns] = hidden[columns].all()
     return tuple(term for term, one in zip(design.terms, hidden, strict=True) if one)
+
+
+def _of_one_function(design: Design) -> list[list[int]]:
+    """Columns of the design that are those of one spline, or of its products with one other factor."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for j, column in enumerate(design.program):
+        found.setdefault(tuple(text for text, *_ in column.parts), []).append(j)
+    return [columns for columns in found.values() if len(columns) > 1]
 
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:

@@ -107,10 +107,11 @@ def coordinates_note(after: float | None) -> tuple[str, ...]:
 def hardly_seen_note(columns: Sequence[str]) -> tuple[str, ...]:
     """A note on columns in which private rows vary far less than public ones."""
     return (
-        f"Private rows vary far less than public ones in {_some(columns, np.ones(len(columns), bool))}, "
-        "as where these are in other units, or a few of them far out: noise hides how much. "
-        "Coefficients are near those of the public rows and not to be quoted, and no standard errors "
-        "are given. Check the units and codes of both, or leave the public rows out.",
+        f"Noise hides how much private rows vary in {_some(columns, np.ones(len(columns), bool))}, or "
+        "they vary far less than public ones there, as where these are in other units or a few of them "
+        "far out. Coefficients are near those of the public rows and not to be quoted, and no standard "
+        "errors are given. More rows or budget help; else check the units and codes of both, or leave "
+        "the public rows out.",
     )
 
 
