@@ -182,7 +182,6 @@ class Call(Generic[_Spent]):
         """
         stated = self.given.get("epsilon"), self.given.get("delta")
         label = label_of(data, reads_paths)
-        remember_private(data)
         charge = charged(self.budget, self.total, self.unit, text, label, stated)
         unit = self.unit
         first = None if unit.person is None else FirstRows(unit.person, unit.rows)
@@ -212,6 +211,8 @@ class Charged:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.charge.ended(error)
+        if error is None:
+            remember_private(self.data)
 
     def __repr__(self) -> str:
         return f"<call: {self.text}>"

@@ -8,19 +8,35 @@ from typing import Any
 
 from dpstats.errors import PrivateRowsWarning, warn_at_call
 
-_known: dict[int, weakref.ref[Any]] = {}
+_Known = dict[int, weakref.ref[Any]]
+_private: _Known = {}
+_public: _Known = {}
 
 
 def remember_private(table: Any) -> None:
     """Note that this object is a private table; nothing of it is kept, nor is it kept alive."""
+    _remember(_private, table)
+
+
+def remember_public(table: Any) -> None:
+    """Note that this object was given as public rows: a dry run may give it as private ones too."""
+    _remember(_public, table)
+
+
+def _remember(known: _Known, table: Any) -> None:
     at = id(table)
+
+    def forget(gone: weakref.ref[Any]) -> None:
+        if known.get(at) is gone:
+            del known[at]
+
     with suppress(TypeError):  # texts and lists have no weak references
-        _known[at] = weakref.ref(table, lambda gone: _forget(at, gone))
+        known[at] = weakref.ref(table, forget)
 
 
-def _forget(at: int, gone: weakref.ref[Any]) -> None:
-    if _known.get(at) is gone:
-        del _known[at]
+def _holds(known: _Known, table: Any) -> bool:
+    found = known.get(id(table))
+    return found is not None and found() is table
 
 
 def warn_of_private_rows(newdata: Any) -> None:
@@ -38,8 +54,7 @@ def warn_of_private_rows(newdata: Any) -> None:
     >>> len(said)
     1
     """
-    known = _known.get(id(newdata))
-    if known is not None and known() is newdata:
+    if newdata is not None and _holds(_private, newdata) and not _holds(_public, newdata):
         warn_at_call(
             "these rows are a private table: what is shown of them, and averages over them, are not "
             "protected and not for release. Give public or made-up rows; averages over private rows "

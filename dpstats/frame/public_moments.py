@@ -31,6 +31,7 @@ from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.reads import formula_columns
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
 from dpstats.frame.pandas_table import PandasTable
+from dpstats.frame.private_tables import remember_public
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table, nearest
 from dpstats.frame.source import BLOCK_ROWS, public_table
@@ -444,6 +445,7 @@ def public_moments(
         )
     if "weight" in roles and not gram.any():
         raise PublicDataError(f"the public weights, `{weights}`, are all zero.")
+    remember_public(public)
     gram = (gram + gram.T) / (2 * m)
     only = PublicMoments(design, m, gram, None, None, table.n - m)
     marks = [k for k, *_ in only.columns_of_marks()]

@@ -38,6 +38,7 @@ _SEEN_LEANING = 0.005
 """Share of a variance below which nobody needs to know of long scores that point one way."""
 UNUSED = "of the private rows are not used:"
 _UNUSED_LEAST = 0.03
+_OF_PERSONS = 0.1
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
 """Noise standard deviations by which more scores were cut than foreseen; by chance in 1 fit of 160."""
@@ -383,15 +384,15 @@ def unused_note(
     design: Design,
     persons: str | None = None,
     alone: bool = False,
-    least: float = 0.1,
+    least: float = 0.05,
     domain: str | None = None,
 ) -> tuple[str, ...]:
-    """A note where a ``least`` share of the rows, or ``persons``, or more surely does not count.
+    """A note where a ``least`` share of the rows, or a tenth of ``persons``, surely does not count.
 
     What a row may lack is read off the design, which is public. ``alone``: without public rows;
     ``domain``: the responses that the model has.
     """
-    if rest.empty_share - 3 * rest.share_sd < least:
+    if rest.empty_share - 3 * rest.share_sd < (least if persons is None else _OF_PERSONS):
         return ()
     causes = row_causes(design, alone, domain)
     if persons is None:

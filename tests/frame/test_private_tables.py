@@ -12,7 +12,7 @@ import pytest
 
 from dpstats import dp_lm
 from dpstats.datasets import fair
-from dpstats.errors import PrivateRowsWarning
+from dpstats.errors import ArgumentError, DPStatsError, PrivateRowsWarning
 from dpstats.models.linear.result import LinearModel
 
 PUBLIC, PRIVATE = fair()
@@ -53,3 +53,18 @@ def test_nothing_keeps_a_private_table_alive() -> None:
     del table
     gc.collect()
     assert alive() is None
+
+
+def test_public_rows_of_a_dry_run_stay_public() -> None:
+    """As do rows of a call that was refused before it read one."""
+    public = PUBLIC.copy()
+    dry = dp_lm("rate_marriage ~ age + religious", public, public, mu=1, seed=1)
+    refused = PRIVATE.copy()
+    with pytest.raises(DPStatsError):
+        dp_lm("rate_marriage ~ agee", refused, mu=1)
+    with pytest.raises(ArgumentError, match="too few"):
+        dry.predictions(data=refused.head(40), mu=0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivateRowsWarning)
+        dry.predict(public)
+        dry.predict(refused)
