@@ -158,7 +158,7 @@ _ANSWERS = {
     "anova": r"here it is anova\(fit\)",
     "t_test": "wald_test",
     "linear_hypothesis": "wald_test",
-    "confusion": r"predict\(public\) beside their responses",
+    "roc": r"predict\(public\) beside their responses",
     "influence": r"per-row values of private rows are not released",
     "ci": r"confint\(\)",
     "plot_coef": r"plot\(\)",

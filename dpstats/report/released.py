@@ -212,7 +212,7 @@ class Released(Printed):
                 f"{_NEEDS_ROWS[name]} of private rows are not released: they would be the rows "
                 f"themselves. {self._instead_of_rows}diagnostics() has what was released about the fit."
             )
-        if name in _NOT_RELEASED:
+        if name in _NOT_RELEASED and name not in self._other_names:
             if name in _OF_SHOWN_ROWS:
                 raise NotReleasedError(
                     f"{name} is not released: it needs predictions of rows, and is yours to compute of "

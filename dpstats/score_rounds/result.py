@@ -174,7 +174,7 @@ class Model(Result):
         **dict.fromkeys(("plot_coef", "coefplot", "plot_coefficients"), "plot()"),
         "exposure": "offset(log(time)) in the formula",
         **dict.fromkeys(("anova", "fvalue"), "anova(fit)"),
-        **dict.fromkeys(("drop1", "step"), "anova(fit, type=3), and path().best('AIC')"),
+        **dict.fromkeys(("drop1", "step"), "anova(fit, type=3), and path()"),
         **dict.fromkeys(("f_test", "t_test", "wald", "test", "lincom"), _WALD),
         **dict.fromkeys(
             ("linear_hypothesis", "linearHypothesis", "hypothesis", "hypotheses"), _WALD
@@ -183,7 +183,7 @@ class Model(Result):
     }
     _instead_of_likelihood = (
         " Compare nested models by anova(fit, fit.update(...)), which spends nothing; "
-        "path().best('BIC') chooses columns."
+        "path() has a choice of columns, by BIC."
     )
     call: str
     method: str

@@ -13,6 +13,7 @@ import pandas as pd
 from dpstats.arguments import one_of, shown, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
+from dpstats.frame import new_rows
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.rows import slope_of
 from dpstats.margins.verbs import MarginalModel
@@ -21,6 +22,7 @@ from dpstats.models.glm.estimate import left_by_one_step
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
 from dpstats.numerics.matrices import symmetric_whitening
+from dpstats.public_input import public_rows
 from dpstats.report.bound import Bound
 from dpstats.report.frames import WholeFrame
 from dpstats.report.model import privacy_line
@@ -276,6 +278,41 @@ class GlmModel(MarginalModel):
         with np.errstate(over="ignore"):
             columns = {name: np.exp(c.coef), names[0]: np.exp(low), names[1]: np.exp(high)}
         return WholeFrame(columns | {"p_value": c.p_value}, index=list(c.terms))
+
+    @spelled
+    def confusion(self, newdata: Any, threshold: float = 0.5) -> pd.DataFrame:
+        """Outcomes (rows) against predicted ones, counted on rows that you may show.
+
+        Never call it on the private rows for release: the counts are exact.
+
+        Parameters
+        ----------
+        newdata : table or dict
+            Rows with the response, such as public ones that the fit did not use.
+        threshold : float
+            Probability from which the second outcome is predicted.
+
+        Examples
+        --------
+        >>> from dpstats import dp_glm
+        >>> from dpstats.datasets import fair
+        >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
+        >>> fit = dp_glm("affair ~ rate_marriage + age", private, public=public, mu=1, seed=1)
+        >>> fit.confusion(public).to_numpy().sum()
+        318
+        """
+        if not self.family.binary:
+            raise ArgumentError(
+                f"confusion() counts two outcomes, and the {self.family.name} family has others: "
+                "predict(newdata) has their means."
+            )
+        rows = public_rows(self.design, new_rows(newdata, "confusion"))
+        likely = self.family.mean(rows.x @ self.coefficients.coef + rows.offset) > threshold
+        table = np.zeros((2, 2), dtype=int)
+        np.add.at(table, ((rows.y > 0.5).astype(int), likely.astype(int)), 1)
+        names = list(self.design.response_levels or (0, 1))
+        index, columns = (pd.Index(names, name=name) for name in ("true", "predicted"))
+        return pd.DataFrame(table, index=index, columns=columns)
 
     def ratio_table(self, level: float = 0.95) -> Page:
         """`odds_ratios` as a page: text, HTML, ``.to_markdown()``, ``.to_latex()``, ``.to_csv()``."""

@@ -1149,3 +1149,19 @@ def test_levels_beside_their_slopes_are_not_said_to_have_one_outcome() -> None:
     alike = table.assign(y=np.where(table.g == "c", 1.0, table.y))
     fit = dp_glm("y ~ g * age", alike, mu=4, seed=1, limits=limits)
     assert fit.se().isna().any() or any("g[T.c]" in note for note in fit.notes)
+
+
+def test_outcomes_are_counted_against_predicted_ones() -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=4000)})
+    table["y"] = np.where(rng.random(4000) < 1 / (1 + np.exp(-2 * table.x)), "yes", "no")
+    fit = dp_glm("y ~ x", table[400:], table[:400], mu=5, seed=1)
+    found = fit.confusion(table[:400].assign(x=table.x.where(table.index > 9)))
+    assert found.index.tolist() == found.columns.tolist() == ["no", "yes"]
+    likely = np.where(fit.predict(table[10:400], type="response") > 0.5, "yes", "no")
+    exact = pd.crosstab(table.y[10:400], likely)
+    assert found.to_numpy().tolist() == exact.to_numpy().tolist()
+    assert fit.confusion(table[:400], 0.9).sum()["yes"] < found.sum()["yes"]
+    counts = dp_glm("I(x ** 2) ~ x", table[400:], table[:400], family="quasipoisson", mu=5, seed=1)
+    with pytest.raises(ArgumentError, match="two outcomes"):
+        counts.confusion(table[:400])
