@@ -24,6 +24,7 @@ from dpstats.frame.formula.reads import (
     right_side,
     with_levels_written,
 )
+from dpstats.frame.formula.text_levels import require_categories
 from dpstats.frame.schema import Declared, declared_spec, nearest, require_column
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Array, Levels, Table, check_levels
@@ -297,12 +298,15 @@ def _with_used_levels(
         numbers = np.array(limit) if isinstance(limit, list) else np.unique(values)
         integer = "int" in table.type_of(name).label.lower()
         plain = tuple(int(v) if integer else float(v) for v in numbers)
+        if not isinstance(limit, list):
+            require_categories(name, plain, len(values), asked=True)
         return ColumnSpec("number", check_levels(name, plain), declared=isinstance(limit, list))
     if spec.kind == "bool" or isinstance(limit, list) or table.declared_levels(name) is not None:
         return spec
     assert spec.levels is not None
     kept = set(np.unique(values).astype(int).tolist())
     levels: Levels = tuple(level for i, level in enumerate(spec.levels) if i in kept)
+    require_categories(name, levels, len(values), asked=name in coded)
     return replace(spec, levels=levels)
 
 

@@ -386,8 +386,8 @@ class _Ended:
         if start.hidden is not None and not partly:
             unknown = start.hidden
         notes: tuple[str, ...] = () if start.enough else TOO_LITTLE
-        notes += () if alone else few_rows_note(n, len(terms), mu, persons)
         notes += unused_note(summary, design, persons, alone, _IMPOSSIBLE, domain)
+        notes += () if alone else few_rows_note(n, len(terms), mu, persons)
         if partly or start.hidden is not None:
             notes += hidden_note(terms, unknown, start.nothing)
         if self.hardly:

@@ -355,7 +355,7 @@ def reported(
     else:
         notes = hidden_note(design.terms, unknown, ready.nothing)
         notes += ridge_note(ridge)
-    notes += unused_note(summary, design, persons, not ready.arrived)
+    notes = unused_note(summary, design, persons, not ready.arrived) + notes
     notes += outside_note(design, summary.outside, summary.share_sd)
     cautions: tuple[str, ...] = ()
     if rounds.measured:
