@@ -140,6 +140,12 @@ class Design:
         """Design (k, d) and offset (k,) of rows that you may see; NaN where one cannot be encoded."""
         raise NotImplementedError("`rows`, which imports this file, gives it its body")
 
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """Columns that are coded by the order of their levels because of their type alone."""
+        named = (one.expr for one in self.factors.values() if one.expr.op == "column")
+        return tuple(expr.value for expr in named if self.columns[expr.value].ordered)
+
     def columns_for(self, roles: Collection[str]) -> tuple[str, ...]:
         """Names of the table's columns that the design and these roles read."""
         asked = tuple(roles)

@@ -68,9 +68,21 @@ def split_sides(formula: str) -> tuple[str, str]:
     return _sides(formula)
 
 
-def formula_notes(formula: str) -> tuple[str, ...]:
-    """What a result says of a formula that was read."""
-    return powers_note(engine.tokens(in_python(formula)))
+def formula_notes(formula: str, ordered: Sequence[str] = ()) -> tuple[str, ...]:
+    """What a result says of a formula that was read; ``ordered``: columns that are so by their type."""
+    notes = powers_note(engine.tokens(in_python(formula)))
+    if not ordered:
+        return notes
+    names = ", ".join(f"`{name}`" for name in ordered[:_NAMED])
+    return (
+        *notes,
+        f"Levels of {names} have an order by their type: coefficients are a line, .L, and bends along "
+        f"them, as in R. factor({ordered[0]}, ordered=FALSE) compares each with the first.",
+    )
+
+
+_NAMED = 4
+"""Columns that a note names at most."""
 
 
 @lru_cache(maxsize=128)

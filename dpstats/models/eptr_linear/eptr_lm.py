@@ -222,7 +222,7 @@ def eptr_lm(
         fit, session = by_rounds(design, moments, rows, spend.total, noise)
     else:
         fit, session = at_once(method, geometry, test, rows, spend.total, noise, eta)
-    qualified = charged.notes(rows.n, public) + formula_notes(formula)
+    qualified = charged.notes(rows.n, public) + formula_notes(formula, design.ordered)
     if weaker:
         qualified = (WEAKER, *qualified)
     cautions = fit.outcome.notes

@@ -145,7 +145,7 @@ def dp_feols(
         require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST["anchored"])
     fit, session = fit_rows(task, rows, call.per_row, call.noise())
     notes = charged.notes(rows.n, public, moments, lines=fit.linear.diagnostics)
-    notes += formula_notes(formula.design(None))
+    notes += formula_notes(formula.design(None), moments.design.ordered)
     result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
 

@@ -254,7 +254,8 @@ def dp_glm(
         rows = charged.rows(design)
         ready = prepared(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
-    notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
+    notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics)
+    notes += formula_notes(formula, design.ordered)
     notes += levels.notes + largest_weight_note(moments)
     if alone and moments is not None:
         if moments.determines_columns():

@@ -241,7 +241,8 @@ def dp_lm(
     persons = "all" if call.unit.jointly else None
     task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
-    notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics) + formula_notes(formula)
+    notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics)
+    notes += formula_notes(formula, design.ordered)
     notes += levels.notes + largest_weight_note(moments)
     notes += undetermined_note(moments) if alone and moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)

@@ -49,3 +49,14 @@ def test_text_that_is_no_category_is_refused(term: str, said: str) -> None:
 def test_codes_and_states_are_categories(term: str, columns: int) -> None:
     fit = dp_lm(f"y ~ {term}", TABLE[400:], TABLE[:400], mu=3, seed=1)
     assert abs(len(fit.coef()) - columns) <= 1
+
+
+def test_levels_that_have_an_order_by_their_type_are_told() -> None:
+    """As those of a Stata file, which are all ordered."""
+    table = TABLE.assign(g=pd.Categorical(_RNG.choice(list("abc"), _N), ordered=True))
+    fit = dp_lm("y ~ g", table[300:], table[:300], mu=3, seed=1)
+    assert fit.coef().index[1] == "g[.L]"
+    assert any(note.startswith("Levels of `g` have an order by their type") for note in fit.notes)
+    for formula in ("y ~ factor(g, ordered=FALSE)", "y ~ ordered(g)"):
+        fit = dp_lm(formula, table[300:], table[:300], mu=3, seed=1)
+        assert not any("by their type" in note for note in fit.notes)
