@@ -9,6 +9,9 @@ import numpy as np
 
 from dpstats.arrays import Floats
 
+_FOLLOWS = 1e-9
+"""Part of a column that the columns before it do not say, up to which it follows from them."""
+
 
 class Working(Protocol):
     """What is asked of a family: score, curvature and Pearson residual, entry by entry."""
@@ -59,7 +62,19 @@ class PublicRows:
                 more += 3 / len(self.y) * (x.T * weight) @ x / len(x)
         return more
 
-    def spread(self) -> Floats:
-        """How far each column reaches from its mean, at most ten standard deviations; 0 if constant."""
-        centred = np.abs(self.x - self.x.mean(axis=0))
-        return np.asarray(np.minimum(centred.max(axis=0), 10 * self.x.std(axis=0)))
+    def reach(self) -> Floats:
+        """G (d, d) with |G b|^2 the sum of the squares of what each column adds to linear predictors.
+
+        That is its coefficient times how far it reaches from its mean, at most ten standard deviations:
+        of what the columns before it do not say. Of age and its square, of which one takes back what the
+        other adds, each by itself would seem to reach far.
+        """
+        size = np.linalg.norm(self.x, axis=0)
+        size = np.where(size > 0, size, 1.0)
+        q, r = np.linalg.qr(self.x / size)
+        own = np.diag(r).copy()
+        rest = q * own  # of each column, less the others before it
+        centred = np.abs(rest - rest.mean(axis=0))
+        reach = np.minimum(centred.max(axis=0), 10 * rest.std(axis=0))
+        told = np.abs(own) > _FOLLOWS
+        return np.asarray(np.where(told, reach / np.where(told, own, 1.0), 0.0)[:, None] * r * size)

@@ -116,13 +116,16 @@ def public_fit(
     """Fit of the public rows under a weak prior, from ``first``; ``strength`` times as strong.
 
     The prior is N(0, I) on whitened coefficients, worth one public row; and, but for identity links,
-    N(0, 2.5^2) on what each column can change the linear predictor by, which keeps the fit finite and
-    near where rows are separated, as those of a rare level are (Gelman et al. 2008). Newton steps are
+    N(0, 2.5^2) on what each column can change the linear predictor by beside those before it
+    (`PublicRows.reach`), which keeps the fit finite and near where rows are separated, as those of a
+    rare level are (Gelman et al. 2008). Newton steps are
     halved until the penalised deviance falls.
     """
     z = rows.x @ whitening.back
-    reach = np.zeros(z.shape[1]) if family.linear else rows.spread() / 2.5
-    prior = np.eye(z.shape[1]) + whitening.back.T @ (reach[:, None] ** 2 * whitening.back)
+    prior = np.eye(z.shape[1])
+    if not family.linear:
+        reach = rows.reach() @ whitening.back / 2.5
+        prior += reach.T @ reach
     prior *= strength
 
     def loss(t: Floats) -> float:

@@ -298,7 +298,7 @@ class GlmModel(MarginalModel):
         >>> from dpstats.datasets import fair
         >>> public, private = (t.assign(affair=t.affairs > 0) for t in fair())
         >>> fit = dp_glm("affair ~ rate_marriage + age", private, public=public, mu=1, seed=1)
-        >>> fit.confusion(public).to_numpy().sum()
+        >>> int(fit.confusion(public).to_numpy().sum())
         318
         """
         if not self.family.binary:

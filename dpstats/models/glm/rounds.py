@@ -71,6 +71,8 @@ _EVEN, _EVEN_AGAIN = 4.0, 2.0
 second moments, and by an information further up the way."""
 _LEFT = 0.5
 """Standard errors that a step may leave of its way before the last round."""
+_MOST_OF_WAY = 0.9
+"""Fall of the logarithm of information along a step, which ends a long way off from 1 on."""
 _USUAL_EFFECT = 2.5
 """Standard deviation of effects of levels on a linear predictor, before rows are seen."""
 _LANDINGS = 3
@@ -274,12 +276,30 @@ class GlmRounds(ScoreRounds[GlmStep]):
         there = max(float(along @ now.matrix @ along), 0.0) + noise
         fallen = max(float(along @ was.matrix @ along) - noise, 1e-300) / there
         moved = abs(float(along @ before.step.move))
-        part = min(float(np.log(fallen)) / max(moved, 1e-300) * size, 0.9)
+        part = min(float(np.log(fallen)) / max(moved, 1e-300) * size, _MOST_OF_WAY)
         if not part > 0:  # nor where noise has made no number of it
             return 0.0
         left = (-math.log1p(-part) - part) / part * size
         unit = math.sqrt(self.session.n * there)
         return left * unit if left > less * last.noise / math.sqrt(len(along)) else 0.0
+
+    def _left_by_public(self, last: Step) -> float:
+        """Share of the last step that is left of its way, where public rows tell less at its end.
+
+        As in `_left_by_bend`; of the step, what noise does not explain.
+        """
+        rows = self.start.rows
+        if rows is None or self.persons is not None or self.start.hidden is not None:
+            return 0.0
+        along = (rows.x @ (self.coordinates.back @ last.move)) ** 2
+        before, after = (
+            float(self._weights(at) @ along) for at in (last.anchor, last.anchor + last.move)
+        )
+        part = min(float(np.log(before / max(after, 1e-300))), _MOST_OF_WAY) if before > 0 else 0.0
+        if not part > 0:
+            return 0.0
+        seen = 1 - last.noise_length**2 / max(float(last.move @ last.move), 1e-300)
+        return math.sqrt(max(seen, 0.0)) * (-math.log1p(-part) - part) / part
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out, beside what the family expects.
@@ -384,6 +404,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         comparable, cut, last = self.steps[self.turned_at :], self.plans[-1].cut, self.steps[-1]
         assert self.curvature is not None
         share = max(last.remainder, min(share_left([one.step for one in comparable]), 1.0))
+        share = max(share, self._left_by_public(last.step))
         hessian, inverse = with_inverse(self.curvature.used + self.penalty)
         lost = cut.excess / cut.slope
         way = share * hessian @ last.step.move

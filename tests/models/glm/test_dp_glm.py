@@ -1165,3 +1165,19 @@ def test_outcomes_are_counted_against_predicted_ones() -> None:
     counts = dp_glm("I(x ** 2) ~ x", table[400:], table[:400], family="quasipoisson", mu=5, seed=1)
     with pytest.raises(ArgumentError, match="two outcomes"):
         counts.confusion(table[:400])
+
+
+def test_a_rare_outcome_that_bends_is_not_missed_by_many_errors() -> None:
+    """Public rows know of five events: steps from there go on where rows tell less and less."""
+    rng = np.random.default_rng(7)
+    age = np.clip(rng.normal(42, 11.5, 3000), 18, 80).round()
+    eta = -10.7 + 0.29 * age - 0.00278 * age**2
+    table = pd.DataFrame({"age": age, "y": (rng.random(3000) < 1 / (1 + np.exp(-eta))) * 1.0})
+    exact = smf.glm("y ~ age + I(age**2)", table, family=sm.families.Binomial()).fit().params
+    off = []
+    for seed in range(20):
+        rows = table.sample(frac=1, random_state=seed)
+        fit = dp_glm("y ~ age + I(age^2)", rows[200:], rows[:200], mu=1, seed=seed)
+        off.append(((fit.coef().to_numpy() - exact.to_numpy()) / fit.se().to_numpy())[0])
+    assert np.nanmax(np.abs(off)) < 3
+    assert np.isnan(off).mean() < 0.2

@@ -50,7 +50,7 @@ def test_the_public_fit_is_the_fit_under_its_prior() -> None:
     whitening = equilibrated_whitening(_MOMENT)
     found = public_fit(_LOGIT, _ROWS, whitening, np.zeros(3))
     score, _, _ = _ROWS.working(_LOGIT, found)
-    reach = np.diag((_ROWS.spread() / 2.5) ** 2)
+    reach = _ROWS.reach().T @ _ROWS.reach() / 2.5**2
     gradient = whitening.back.T @ (_X.T @ score - reach @ found) - whitening.root @ found
     assert np.abs(gradient).max() < 1e-4
     mle = sm.GLM(_Y, _X, family=sm.families.Binomial()).fit().params
@@ -393,3 +393,27 @@ def test_rows_of_information_are_cut_where_noise_and_loss_balance() -> None:
     radius = [choose_information_radius(2.0, above, 1000, 4, mu) for mu in (0.1, 1.0, 10.0)]
     assert radius == sorted(radius)
     assert radius[0] < radius[2]
+
+
+def test_the_prior_is_the_same_for_a_square_about_any_place() -> None:
+    """What one column takes back of what another adds is no effect."""
+    rng = np.random.default_rng(2)
+    age = rng.uniform(20, 80, 200)
+    y = (rng.random(200) < 1 / (1 + np.exp(5 - 0.1 * age))) * 1.0
+    fits = []
+    for square in (age**2, (age - 50) ** 2, 1e4 * (age - 20) ** 2):
+        x = np.column_stack([np.ones(200), age, square])
+        rows = PublicRows(x, y, np.zeros(200), np.ones(200))
+        whitening = equilibrated_whitening(x.T @ x / 200)
+        wide = rows.reach() @ whitening.back
+        assert np.linalg.eigvalsh(wide.T @ wide).min() > -1e-9
+        fits.append(x @ public_fit(_LOGIT, rows, whitening, np.zeros(3)))
+    assert fits[1] == pytest.approx(fits[0], abs=0.02)
+    assert fits[2] == pytest.approx(fits[0], abs=0.02)
+
+
+def test_a_column_that_follows_from_others_reaches_nowhere() -> None:
+    x = np.column_stack([np.ones(50), np.arange(50.0), 2 * np.arange(50.0) + 1])
+    reach = PublicRows(x, np.zeros(50), np.zeros(50), np.ones(50)).reach()
+    assert np.isfinite(reach).all()
+    assert reach[2] == pytest.approx(np.zeros(3))
