@@ -101,7 +101,7 @@ def panel_formula(
                 f"'... | {' + '.join(endogenous)} ~ z1 + z2'; here there "
                 f"{'is' if len(instruments) == 1 else 'are'} {len(instruments)}."
             )
-    _require_apart(text, exogenous, endogenous, instruments)
+    _require_apart(text, exogenous, endogenous, instruments, absorbed)
     return PanelFormula(
         text,
         response,
@@ -115,10 +115,20 @@ def panel_formula(
 
 
 def _require_apart(
-    text: str, exogenous: str, endogenous: tuple[str, ...], instruments: tuple[str, ...]
+    text: str,
+    exogenous: str,
+    endogenous: tuple[str, ...],
+    instruments: tuple[str, ...],
+    absorbed: tuple[str, ...],
 ) -> None:
     """Every term has one role."""
     own = {_factors(term) for term in parse(f"~ {exogenous}").terms if term}
+    twice = [name for name in absorbed if frozenset({name}) in own]
+    if twice and not endogenous:
+        raise FormulaError(
+            f"'{text}': `{twice[0]}` is both a regressor and an effect, as what stands behind the bar "
+            "is. Instruments have a '~' there: 'y ~ controls | endogenous ~ instruments'."
+        )
     for term in (*endogenous, *instruments):
         if {_factors(t) for t in parse(f"~ {term}").terms if t} & own:
             raise FormulaError(

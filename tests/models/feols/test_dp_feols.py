@@ -461,6 +461,7 @@ def test_intervals_cover_with_noise() -> None:
             "`z` is both in the first part and after the bar",
         ),
         ("y ~ x + d | d ~ z", {}, FormulaError, "`d` is both in the first part and after the bar"),
+        ("y ~ x + z | w + z", {}, FormulaError, "both a regressor and an effect.*endogenous ~"),
         ("y ~ x | d ~ d", {}, FormulaError, "cannot be its own instrument"),
         ("y ~ x", {"vcov": "cluster"}, ArgumentError, "give person='id'"),
         ("y ~ x | yaer", {}, PublicDataError, "Did you mean `year`"),
