@@ -173,11 +173,11 @@ def private_averages(
     call = _call(fit.privacy.protected, what, options)
     task, left_out = _task(fit, what, variables)
     given: dict[str, Any] = {**call.given}
-    if what != "predictions":
-        told = dict.fromkeys(line.labels["term"] for line in task.lines)
-        how = {name: variables[name] for name in told}
-        plain = all(one is None for one in how.values())
-        given["variables"] = list(told) if plain else how
+    told = {line.labels["term"] for line in task.lines if line.labels}
+    asked = {name: how for name, how in variables.items() if name in told}
+    if asked:
+        plain = all(how is None for how in asked.values())
+        given["variables"] = list(asked) if plain else asked
     with call.charged(call.text(fit.design.formula, given), data) as charged:
         rows = charged.rows(task.changes)
         _check_size(rows.n, task, call)
@@ -186,7 +186,7 @@ def private_averages(
     frame = found.frame(task, half, freedom, tested=what != "predictions")
     notes = (
         *left_out,
-        *(_raised_note(fit, variables) if what == "comparisons" else ()),
+        *(_raised_note(fit, asked) if what == "comparisons" else ()),
         *found.notes,
         *_together(fit.privacy, statement, call.unit),
         *charged.notes(rows.n, None),
@@ -198,9 +198,9 @@ def private_averages(
     return charged.released(made)
 
 
-def _raised_note(fit: Fitted, variables: Asked) -> tuple[str, ...]:
+def _raised_note(fit: Fitted, asked: Asked) -> tuple[str, ...]:
     """A note on numbers that were raised by one, and may be zero or one."""
-    names = [name for name, how in variables.items() if how is None and name in fit.perhaps_marks]
+    names = [name for name, how in asked.items() if how is None and name in fit.perhaps_marks]
     if not names:
         return ()
     first = ", ".join(f"`{name}`" for name in names)
