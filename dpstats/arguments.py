@@ -314,33 +314,34 @@ _HYPOTHESIS = "hypotheses about coefficients are fit.wald_test('x1 = x2')"
 _LINEAR = (
     "means are on the scale of the response; predict(newdata, type='link') has linear predictors"
 )
-_VERBS = ("predictions", "slopes", "comparisons")
-_THERE = {
-    **{(verb, "hypothesis"): _HYPOTHESIS for verb in _VERBS},
-    **{(verb, "transform"): _LINEAR for verb in _VERBS},
-    ("predict", "type"): "predictions are on the scale of the response",
-    ("predictions", "variables"): "give the rows that you mean: predictions(rows.assign(x=1))",
-    ("predictions", "type"): _LINEAR,
-    (
-        "comparisons",
-        "comparison",
-    ): "these are differences; odds_ratios() has ratios of odds and rates",
-    **{
-        ("comparisons", name): "variables={'x': 10, 'g': ('a', 'b')} says what is compared"
-        for name in ("contrast", "contrasts")
+_CAPTION = "captions are those of a page: etable(fit).to_latex(caption='...')"
+_COMPARED = "variables={'x': 10, 'g': ('a', 'b')} says what is compared"
+_THERE: dict[str, dict[str, str]] = {
+    "predict": {"type": "predictions are on the scale of the response"},
+    "predictions": {
+        "hypothesis": _HYPOTHESIS,
+        **dict.fromkeys(("transform", "type"), _LINEAR),
+        "variables": "give the rows that you mean: predictions(rows.assign(x=1))",
     },
-    ("contrasts", "method"): "all pairs are compared; .frame has a line for each",
-    ("etable", "title"): "captions are those of a page: etable(fit).to_latex(caption='...')",
-    ("etable", "caption"): "captions are those of a page: etable(fit).to_latex(caption='...')",
-    ("dp_lm", "family"): "families are those of dp_glm: "
-    "dp_glm(formula, data, public, family='binomial', mu=1)",
-    (
-        "dp_feols",
-        "family",
-    ): "families are those of dp_glm, whose errors are clustered by person with "
-    "person='id'; it takes no effects out",
-    ("dp_feols", "model"): "it takes effects out, y ~ x | id; there are no random effects",
-    ("dp_feols", "se"): _BY_PERSON,
+    "slopes": {"hypothesis": _HYPOTHESIS, "transform": _LINEAR},
+    "comparisons": {
+        "hypothesis": _HYPOTHESIS,
+        "transform": _LINEAR,
+        **dict.fromkeys(("contrast", "contrasts"), _COMPARED),
+        **dict.fromkeys(("ratio", "fun", "measure"), "comparison='ratio' has ratios of means"),
+    },
+    "contrasts": {"method": "all pairs are compared; .frame has a line for each"},
+    "etable": {"title": _CAPTION, "caption": _CAPTION},
+    "dp_lm": {
+        "family": "families are those of dp_glm: "
+        "dp_glm(formula, data, public, family='binomial', mu=1)"
+    },
+    "dp_feols": {
+        "family": "families are those of dp_glm, whose errors are clustered by person with "
+        "person='id'; it takes no effects out",
+        "model": "it takes effects out, y ~ x | id; there are no random effects",
+        "se": _BY_PERSON,
+    },
 }
 """The same for arguments of one function."""
 _NEEDED = {
@@ -494,8 +495,9 @@ def _instead(function: str, name: str, known: Sequence[str]) -> str:
     """What to type for an argument that a function does not have."""
     if name == "alpha" and "level" in known:
         return "level=0.95 stands for alpha=0.05"
-    if (function, name) in _THERE:
-        return _THERE[function, name]
+    there = _THERE.get(function, {})
+    if name in there:
+        return there[name]
     meant = next((own for own in known if name in _SPELLED.get(own, ())), None)
     if meant is not None:
         return f"here it is {meant}="

@@ -176,7 +176,7 @@ def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -
     [
         (lambda: FIT.slopes(PUBLIC, hypothesis="age = 0"), "wald_test"),
         (lambda: FIT.predictions(PUBLIC, variables={"age": 30}), r"rows\.assign"),
-        (lambda: FIT.comparisons(PUBLIC, comparison="ratio"), r"odds_ratios\(\)"),
+        (lambda: FIT.comparisons(PUBLIC, fun="ratio"), r"comparison='ratio'"),
         (lambda: FIT.comparisons(PUBLIC, contrast="pairwise"), r"variables=\{'x': 10"),
         (lambda: FIT.predictions(PUBLIC, transform="exp"), "type='link'"),
         (lambda: FIT_BY_GROUP.emmeans("religious").contrasts(method="x"), "all pairs"),

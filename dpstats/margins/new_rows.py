@@ -6,7 +6,7 @@ cost of privacy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +114,33 @@ class Estimated:
             return Estimated(np.array([np.nan]), np.full((1, self.gradient.shape[1]), np.nan))
         return Estimated(self.value[used].mean(keepdims=True), self.gradient[used].mean(0)[None])
 
+    def over(self, width: float) -> Estimated:
+        """Divided by a number."""
+        return Estimated(self.value / width, self.gradient / width)
+
+    def beyond(self, low: Estimated) -> Estimated:
+        """Less another one."""
+        return Estimated(self.value - low.value, self.gradient - low.gradient)
+
+    def logarithm(self) -> Estimated:
+        with np.errstate(all="ignore"):  # a mean may be zero or less
+            return Estimated(np.log(self.value), self.gradient / self.value[:, None])
+
+
+def itself(one: Estimated) -> Estimated:
+    """A prediction as it is."""
+    return one
+
+
+def difference(low: Estimated, high: Estimated) -> Estimated:
+    """The second mean less the first."""
+    return high.beyond(low)
+
+
+def log_ratio(low: Estimated, high: Estimated) -> Estimated:
+    """The logarithm of the second mean over the first."""
+    return high.logarithm().beyond(low.logarithm())
+
 
 @dataclass(frozen=True)
 class Predictors:
@@ -148,10 +175,10 @@ def changes(
     newdata: pd.DataFrame,
     asked: Asked,
     slopes: bool,
-) -> list[tuple[str, str, Estimated]]:
-    """What a change of each variable does to the mean: names, contrasts and values.
+) -> list[tuple[str, str, tuple[Estimated, Estimated]]]:
+    """Means of the response at both ends of a change of each variable: names, contrasts and means.
 
-    Of a number its derivative, for ``slopes``; else what is asked for (`contrasts_of`).
+    Of a number over a small width, for ``slopes``; else what is asked for (`contrasts_of`).
     """
     predicted_rows(design, newdata)  # warns of these rows once, and of none that are made of them
 
@@ -168,10 +195,6 @@ def changes(
             return at(name, newdata[name].to_numpy(dtype=float) + change.add)
         return at(name, change.value if levels is None else levels[change.level])
 
-    def against(low: Estimated, high: Estimated, width: float) -> Estimated:
-        gradient = (high.gradient - low.gradient) / width
-        return Estimated((high.value - low.value) / width, gradient)
-
     out = []
     for name, how in asked.items():
         if slopes and design.columns[name].levels is None:
@@ -179,12 +202,11 @@ def changes(
             values = newdata[name].to_numpy(dtype=float)
             spread = float(np.ptp(values[np.isfinite(values)])) if len(values) else 0.0
             step = _RELATIVE * (spread or max(1.0, float(np.nanmax(np.abs(values), initial=0.0))))
-            ends = at(name, values - step), at(name, values + step)
-            out.append((name, "dY/dX", against(*ends, 2 * step)))
+            ends = (at(name, end).over(2 * step) for end in (values - step, values + step))
+            out.append((name, "dY/dX", (next(ends), next(ends))))
             continue
         for one in contrasts_of(design, name, how):
-            ends = changed(name, one.low), changed(name, one.high)
-            out.append((name, one.label, against(*ends, 1.0)))
+            out.append((name, one.label, (changed(name, one.low), changed(name, one.high))))
     return out
 
 
@@ -238,7 +260,8 @@ def offset_alone(design: Design) -> list[str]:
 
 
 def table_of(
-    named: Sequence[tuple[dict[str, Any], Estimated]],
+    named: Sequence[tuple[dict[str, Any], tuple[Estimated, ...]]],
+    made_of: Callable[..., Estimated],
     coefficients: Coefficients,
     newdata: pd.DataFrame,
     by: bool | str | Sequence[str],
@@ -246,14 +269,17 @@ def table_of(
     *,
     tested: bool,
 ) -> pd.DataFrame:
-    """A line for each row, or for each group of rows, with the error of the delta method."""
+    """A line for each row, or for each group of rows, with the error of the delta method.
+
+    What a line says is ``made_of`` averages; of a logarithm its exponential is shown.
+    """
     groups = _groups(newdata, by)
     averages = tested or groups[0][1] is not None
     lines: list[dict[str, Any]] = []
     gradients = []
-    for names, estimated in named:
+    for names, parts in named:
         for label, rows in groups:
-            one = estimated if rows is None else estimated.averaged(rows)
+            one = made_of(*(part if rows is None else part.averaged(rows) for part in parts))
             gradients.append(one.gradient)
             for k, value in enumerate(one.value):
                 at = {"row": k} if rows is None else label
@@ -265,7 +291,12 @@ def table_of(
     if tested:
         frame["statistic"] = frame.estimate / frame.std_error
         frame["p_value"] = two_sided(frame.statistic, coefficients.freedom_of(every))
-    return frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
+    frame = frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
+    if made_of is log_ratio:
+        shown = ["estimate", "conf_low", "conf_high"]
+        frame[shown] = np.exp(frame[shown])
+        frame["std_error"] *= frame.estimate
+    return frame
 
 
 def _groups(

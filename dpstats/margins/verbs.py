@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import pandas as pd
 
-from dpstats.arguments import require_known, spelled
+from dpstats.arguments import require_known, require_one_of, spelled
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, without_frames
 from dpstats.frame import new_rows, warn_of_left_out
@@ -21,6 +21,9 @@ from dpstats.margins.new_rows import (
     Margins,
     Predictors,
     changes,
+    difference,
+    itself,
+    log_ratio,
     offset_alone,
     table_of,
     variables_of,
@@ -104,7 +107,7 @@ class MarginalModel(Model):
         rows = new_rows(newdata, "predictions")
         c, mean = self.coefficients, self._scale().mean
         at = Predictors.of(self.design, c.coef, rows)
-        frame = table_of([({}, at.mean(mean))], c, rows, by, level, tested=False)
+        frame = table_of([({}, (at.mean(mean),))], itself, c, rows, by, level, tested=False)
         if by is False or by is None:
             frame["conf_low"], frame["conf_high"] = at.interval(c, mean, level)
             warn_of_left_out(c.terms, c.left_out & (at.x != 0).any(axis=0))
@@ -151,6 +154,7 @@ class MarginalModel(Model):
         by: bool | str | Sequence[str] = True,
         level: float = 0.95,
         *,
+        comparison: str = "difference",
         data: Any = None,
         **release: Unpack[ReleaseOptions],
     ) -> Margins | PrivateMargins:
@@ -161,7 +165,8 @@ class MarginalModel(Model):
         values as in `slopes`. Other comparisons are asked for by name: ``variables={"x": 10}`` raises x
         by ten, ``{"x": (20, 30)}`` takes it from 20 to 30 in every row; of a category
         ``{"g": ("a", "b")}`` compares b with a, ``"pairwise"`` all levels, ``"sequential"`` each with
-        the one before it.
+        the one before it. ``comparison="ratio"``, for rows that you show: the average mean after the
+        change over that before it, as a risk ratio, and of every row with ``by=False``.
 
         Examples
         --------
@@ -172,7 +177,15 @@ class MarginalModel(Model):
         >>> list(fit.comparisons(public, {"age": 10, "religious": (1, 4)}).frame.contrast)
         ['+10', '4 - 1']
         """
-        return self._changes("comparisons", newdata, data, variables, by, level, release)
+        require_one_of("comparison", comparison, ("difference", "ratio"))
+        if comparison == "ratio" and (data is not None or release):
+            raise ArgumentError(
+                "ratios are of averages over rows that you may show, comparisons(public, "
+                "comparison='ratio'); over private rows there are differences."
+            )
+        return self._changes(
+            "comparisons", newdata, data, variables, by, level, release, comparison == "ratio"
+        )
 
     def _changes(
         self,
@@ -183,8 +196,10 @@ class MarginalModel(Model):
         by: bool | str | Sequence[str],
         level: float,
         release: ReleaseOptions,
+        ratio: bool = False,
     ) -> Margins | PrivateMargins:
         known = ["newdata", "variables", "by", "level", "data", *_OPTIONS]
+        known += ["comparison"] if what == "comparisons" else []
         require_known(what, release, known)
         if what == "slopes" and isinstance(variables, Mapping):
             raise ArgumentError(
@@ -200,9 +215,16 @@ class MarginalModel(Model):
         asked = {n: (0, 1) if how is None and n in marks else how for n, how in asked.items()}
         coef = self.coefficients.coef
         made = changes(self.design, coef, self._scale().mean, rows, asked, what == "slopes")
-        named = [({"term": name, "contrast": how}, one) for name, how, one in made]
-        frame = table_of(named, self.coefficients, rows, by, level, tested=True)
-        title = (what.capitalize() if by is False else f"Average {what}") + of_response(self.design)
+        named = [
+            ({"term": name, "contrast": how.replace(" - ", " / ") if ratio else how}, ends)
+            for name, how, ends in made
+        ]
+        kind = log_ratio if ratio else difference
+        frame = table_of(named, kind, self.coefficients, rows, by, level, tested=True)
+        title = what.capitalize() if by is False else f"Average {what}"
+        if ratio:
+            title = "Ratios of means" if by is False else "Ratios of average means"
+        title += of_response(self.design)
         offsets = offset_alone(self.design) if variables is None else []
         if offsets:
             title += f" (none for {', '.join(offsets)}, in the offset alone)"

@@ -514,3 +514,30 @@ def test_what_may_be_zero_or_one_is_seen_in_rows_that_are_shown_and_told_of_priv
     assert not any("raised by one" in note for note in found.notes)
     declared = dp_glm("b ~ x + t", rows, limits={"t": (0, 1), "x": (-4, 5)}, mu=3, seed=1)
     assert list(_private(declared, "comparisons", rows, mu=1, seed=1).frame.contrast)[1] == "1 - 0"
+
+
+def test_ratios_of_means_are_those_of_averages() -> None:
+    """A risk ratio by standardisation: the average risk with the treatment over that without it."""
+    rows = TABLE.assign(t=(TABLE.z > 0.4).astype(int))
+    fit = dp_glm("b ~ x * t + g", rows, rows[:900], mu=5, seed=1)
+    found = fit.comparisons(rows, {"t": None, "g": ("a", "b")}, comparison="ratio").frame
+    assert list(found.contrast) == ["1 / 0", "b / a"]
+    means = [fit.predictions(rows.assign(t=t), by=True).frame for t in (0, 1)]
+    assert found.estimate[0] == pytest.approx(means[1].estimate[0] / means[0].estimate[0])
+    assert found.conf_low[0] < found.estimate[0] < found.conf_high[0]
+    assert np.log(found.estimate[0] / found.conf_low[0]) == pytest.approx(
+        np.log(found.conf_high[0] / found.estimate[0])
+    )
+    each = fit.comparisons(rows[:7], "t", by=False, comparison="ratio").frame
+    ends = [fit.predictions(rows[:7].assign(t=t)).frame.estimate for t in (0, 1)]
+    assert each.estimate.to_numpy() == pytest.approx((ends[1] / ends[0]).to_numpy())
+    counts = dp_glm("c ~ x + z", TABLE, TABLE[:900], family="poisson", mu=5, seed=1)
+    ratio = counts.comparisons(TABLE, "x", comparison="ratio").frame
+    assert ratio.estimate[0] == pytest.approx(math.exp(counts.coef()["x"]))
+    assert ratio.std_error[0] == pytest.approx(ratio.estimate[0] * counts.se()["x"], rel=1e-4)
+    for wrong, says in (
+        ({"newdata": rows, "comparison": "odds"}, "one of difference, ratio"),
+        ({"data": rows, "mu": 1, "comparison": "ratio"}, "rows that you may show"),
+    ):
+        with pytest.raises(ArgumentError, match=says):
+            fit.comparisons(**wrong)
