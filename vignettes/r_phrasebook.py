@@ -386,6 +386,17 @@ lines(
         "the sub-model comes from the released moments",
     ),
     (
+        "anova(lm(wage ~ educ, d), lm(wage ~ ns(educ, 3), d))",
+        'anova(dp_lm("wage ~ educ", d, public=pub, mu=1), dp_lm("wage ~ ns(educ, 3)", d, '
+        "public=pub, mu=1))",
+        "Wald, in the larger fit: is it a line?",
+    ),
+    (
+        "car::vif(fit)",
+        "fit.vif()",
+        ".",
+    ),
+    (
         "update(fit, ~ . - exper)",
         'fit.update("~ . - exper")',
         "no new look at the rows",
@@ -436,9 +447,24 @@ lines(
         ".",
     ),
     (
+        "avg_comparisons(logit, variables = list(exper = 10), newdata = pub)",
+        'logit.comparisons(pub, {"exper": 10})',
+        'also `{"exper": (0, 20)}`, and of levels `{"region": "pairwise"}`',
+    ),
+    (
+        'avg_comparisons(logit, comparison = "ratioavg", newdata = pub)',
+        'logit.comparisons(pub, comparison="ratio")',
+        "risk ratios by standardisation",
+    ),
+    (
+        "table(pub$y, predict(logit, pub) > 0)",
+        "logit.confusion(pub)",
+        "rows that you may show, with their response",
+    ),
+    (
         'emmeans::emmeans(fit, "region")',
         'dp_lm("wage ~ educ + region", d, public=pub, mu=1).emmeans("region")',
-        ".",
+        '`by="g"` for `region | g`; `.contrasts()` for pairs',
     ),
     (
         "simulate(fit, 1)",
