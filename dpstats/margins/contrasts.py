@@ -61,7 +61,7 @@ def contrasts_of(design: Design, name: str, how: Any = None) -> list[Contrast]:
         return [Contrast(name, f"{step:+.12g}", None, Change(name, add=step))]
     ends = [number(value) for value in how] if _is_pair(how) else [None, None]
     low, high = ends
-    if low is None or high is None or not math.isfinite(low + high) or low == high:
+    if low is None or high is None or not math.isfinite(high - low) or low == high:
         raise ArgumentError(
             f"`{name}` is a number: variables={{'{name}': 10}} raises it by ten, and "
             f"{{'{name}': (20, 30)}} takes it from 20 to 30; not {shown(how)}."
@@ -87,7 +87,8 @@ def _pairs(name: str, levels: Sequence[Any], how: Any) -> list[tuple[int, int]]:
         return list(itertools.combinations(range(k), 2))
     if isinstance(how, str) and how == "sequential":
         return [(j - 1, j) for j in range(1, k)]
-    if _is_pair(how) and all(level in levels for level in how) and how[0] != how[1]:
+    plain = _is_pair(how) and all(isinstance(one, str | bool | int | float) for one in how)
+    if plain and all(level in levels for level in how) and how[0] != how[1]:
         return [(levels.index(how[0]), levels.index(how[1]))]
     first, last = (repr(levels[at]) for at in (0, -1))
     raise ArgumentError(

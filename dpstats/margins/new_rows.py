@@ -230,6 +230,8 @@ def variables_of(
     if asked is None:
         return dict.fromkeys(known)
     names = [asked] if isinstance(asked, str) else list(asked)
+    if not names:
+        raise ArgumentError(f"variables names no column; there are {listed(known)}.")
     for name in names:
         if name in known:
             continue

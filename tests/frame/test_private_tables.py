@@ -8,9 +8,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from dpstats import dp_lm
+from dpstats import dp_lm, dp_mean, dp_mixture, eptr_lm, eptr_nw
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, PrivateRowsWarning
 from dpstats.models.linear.result import LinearModel
@@ -68,3 +69,26 @@ def test_public_rows_of_a_dry_run_stay_public() -> None:
         warnings.simplefilter("error", PrivateRowsWarning)
         dry.predict(public)
         dry.predict(refused)
+
+
+def test_every_function_knows_which_rows_are_public_and_which_are_private() -> None:
+    public, private = PUBLIC.copy(), PRIVATE.copy()
+    both = {"epsilon": 1.0, "delta": 1e-5, "seed": 1}
+    calls: tuple[Callable[[pd.DataFrame, pd.DataFrame], Any], ...] = (
+        lambda rows, some: dp_mean(["age", "educ"], rows, some, mu=1, seed=1),
+        lambda rows, some: dp_mixture(["age", "educ"], rows, some, k=2, mu=1, seed=1),
+        lambda rows, some: eptr_nw("rate_marriage ~ age", rows, some, **both),
+        lambda rows, some: eptr_lm("rate_marriage ~ age", rows, some, **both),
+    )
+    fit = dp_lm("rate_marriage ~ age + religious", PRIVATE, PUBLIC, mu=1, seed=1)
+    for call in calls:
+        some, rows = public.copy(), private.copy()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few rows
+            call(some, some)
+            call(rows, some)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PrivateRowsWarning)
+            fit.predict(some)
+        with pytest.warns(PrivateRowsWarning):
+            fit.predict(rows)

@@ -453,6 +453,9 @@ def test_other_comparisons_are_asked_for_by_name(
         ({"g": ("a", "d")}, "the levels 'a', 'b', 'c'"),
         ({"g": ("a", "a")}, "'pairwise'"),
         ({"w": 10}, "no column `w`"),
+        ({}, "names no column"),
+        ({"x": (-1e308, 1e308)}, "from 20 to 30"),
+        ({"g": [TABLE.x, TABLE.x]}, "compares the second"),
     ],
 )
 def test_comparisons_that_cannot_be_made_say_what_can(how: Any, says: str) -> None:

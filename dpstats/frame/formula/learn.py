@@ -25,6 +25,7 @@ from dpstats.frame.formula.reads import (
     with_levels_written,
 )
 from dpstats.frame.formula.text_levels import require_categories
+from dpstats.frame.private_tables import remember_public
 from dpstats.frame.schema import Declared, declared_spec, nearest, require_column
 from dpstats.frame.source import public_table
 from dpstats.frame.table import Array, Levels, Table, check_levels
@@ -69,6 +70,7 @@ def learn_design(
     """
     limits = mapping("limits", limits)
     table = public_table(public)
+    remember_public(public)
     parsed, offsets = parsed_formula(formula, table.names, weights, offset)
     factors = all_factors(parsed, offsets)
     needed = dict.fromkeys(name for factor in factors for name in factor.columns)

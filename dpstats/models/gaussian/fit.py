@@ -445,7 +445,7 @@ def _fit(
     ):
         notes += (TAILS_OUT_OF_SIGHT,)
     if call.noise.rho is None:
-        notes += (PURE_MEANS if moments.lowered else PURE_TAILS,)
+        notes += (PURE_MEANS if moments.long_tailed else PURE_TAILS,)
     notes += unused + outside_note(points.design, rounds.cut.outside, rounds.cut.sd)
     if not moments.resolved:
         gamma = ", or allow for another population with gamma= (few public rows: cond=)"

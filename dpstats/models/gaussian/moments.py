@@ -165,8 +165,8 @@ class Moments:
 
     @property
     def lowered(self) -> bool:
-        """Whether such tails are long enough that cutting them matters for a variance."""
-        return self.tail > _LONG_TAIL or self.lost > _MATTERS
+        """Whether cutting such tails matters for a variance."""
+        return self.lost > _MATTERS
 
     @property
     def relative_error(self) -> float:
