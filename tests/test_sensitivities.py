@@ -146,7 +146,7 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_glm pmt", "information"): 0.61,
     ("dp_glm pmt", "mean score"): 0.86,
     ("dp_glm ssp", "shares"): 0.7,
-    ("dp_glm anchored, poisson, persons", "information"): 0.87,
+    ("dp_glm anchored, poisson, persons", "information"): 0.86,
     ("dp_glm anchored, poisson, persons", "outer"): 0.83,
     ("dp_feols instruments", "outer"): 0.92,
     ("eptr_lm paper", "least-squares"): 0.6,

@@ -313,7 +313,10 @@ def _questions(
             )
         if has("confusion"):
             yield "confusion", lambda: result.confusion(newdata)
+        if has("balanced_error"):
             yield "balanced_error", lambda: result.balanced_error(newdata)
+        if has("vif"):
+            yield "vif", lambda: result.vif()
         if has("sample"):
             yield "sample", lambda: result.sample(values["draws"], seed=values["draw_seed"])
         if has("to_moments"):
