@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ TABLE["y"] = TABLE.x / 10 + (TABLE.x - 50) ** 2 / 4000 + _RNG.normal(size=_N)
 TABLE["b"] = (_RNG.random(_N) < 1 / (1 + np.exp(-(TABLE.x - 50) / 10))) * 1.0
 
 
+@cache
 def _fit(formula: str) -> Any:
     return dp_lm(formula, TABLE, TABLE[:300], mu=1e5, seed=1, vcov="iid")
 
