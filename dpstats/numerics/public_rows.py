@@ -11,6 +11,8 @@ from dpstats.arrays import Floats
 
 _FOLLOWS = 1e-9
 """Part of a column that the columns before it do not say, up to which it follows from them."""
+_ENOUGH = 10_000
+"""Rows that tell how far columns reach."""
 
 
 class Working(Protocol):
@@ -55,12 +57,11 @@ class PublicRows:
         are taken for such levels. The rows are whole ones, as those of the level are on average: of a
         level times a number, more of that product alone would be seen where no row is.
         """
-        more = np.zeros((self.x.shape[1],) * 2)
-        for column in (self.x != 0).T:
-            if 0 < column.mean() < 0.2:
-                x, weight = self.x[column], self.weight[column]
-                more += 3 / len(self.y) * (x.T * weight) @ x / len(x)
-        return more
+        there = self.x != 0
+        rows = there.sum(axis=0)
+        few = (rows > 0) & (rows < 0.2 * len(there))
+        times = 3 * self.weight / len(there) * (there[:, few] @ (1 / rows[few]))
+        return np.asarray((self.x.T * times) @ self.x)
 
     def reach(self) -> Floats:
         """G (d, d) with |G b|^2 the sum of the squares of what each column adds to linear predictors.
@@ -69,9 +70,10 @@ class PublicRows:
         of what the columns before it do not say. Of age and its square, of which one takes back what the
         other adds, each by itself would seem to reach far.
         """
-        size = np.linalg.norm(self.x, axis=0)
+        some = self.x[:_ENOUGH]
+        size = np.linalg.norm(some, axis=0)
         size = np.where(size > 0, size, 1.0)
-        q, r = np.linalg.qr(self.x / size)
+        q, r = np.linalg.qr(some / size)
         own = np.diag(r).copy()
         rest = q * own  # of each column, less the others before it
         centred = np.abs(rest - rest.mean(axis=0))

@@ -1660,8 +1660,8 @@ _ALONE = (
     _alone(
         "more rows of a level lie along single columns",
         "dpstats/numerics/public_rows.py",
-        "                more += 3 / len(self.y) * (x.T * weight) @ x / len(x)\n",
-        "                more += 3 / len(self.y) * np.diag((x**2 * weight[:, None]).max(axis=0))\n",
+        "        return np.asarray((self.x.T * times) @ self.x)\n",
+        "        return np.diag(few * 3 / len(there) * (self.x**2).max(axis=0))\n",
         "tests/models/glm/test_dp_glm.py::test_a_number_beside_levels_may_have_any_zero",
     ),
     _alone(
