@@ -353,7 +353,6 @@ class Charged:
 
     def released(self, result: _R) -> _R:
         """Write what was released beside the charge; the result."""
-        remember_private(self.data)
         return self.charge.released(result)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpstats.arguments import in_prose, listed
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, SchemaError, warn_at_call
 from dpstats.frame.design import Design
 from dpstats.frame.formula.evaluate import basis, evaluate
@@ -84,8 +85,9 @@ def warn_of_new_rows(design: Design, table: Table, lacking: bool) -> None:
     _warn_of_knots(design, table)
 
 
-def warn_of_left_out(terms: Sequence[str], used: NDArray[np.bool_]) -> None:
-    """Name columns without a coefficient that new rows have values of: ``used`` of the terms."""
+def warn_of_left_out(terms: Sequence[str], left_out: NDArray[np.bool_], x: Floats) -> None:
+    """Name columns that a fit has left out, and that rows of its design have values of."""
+    used = left_out & (x != 0).any(axis=0)
     names = [f"`{term}`" for term, one in zip(terms, used, strict=True) if one]
     if names:
         was = "was" if len(names) == 1 else "were"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpstats.arguments import in_prose, listed, number, shown
+from dpstats.arguments import in_prose, listed, number, one_of, shown
 from dpstats.errors import ArgumentError
 from dpstats.frame import Change, Design
 from dpstats.frame.formula.engine import short_level
@@ -81,11 +81,11 @@ def _set(name: str, value: float, level: int = 0) -> Change:
 def _pairs(name: str, levels: Sequence[Any], how: Any) -> list[tuple[int, int]]:
     """Numbers of levels, that which is compared second."""
     k = len(levels)
-    if how is None or (isinstance(how, str) and how == "reference"):
+    if how is None or one_of(how, ("reference",)):
         return [(0, j) for j in range(1, k)]
-    if isinstance(how, str) and how == "pairwise":
+    if one_of(how, ("pairwise",)):
         return list(itertools.combinations(range(k), 2))
-    if isinstance(how, str) and how == "sequential":
+    if one_of(how, ("sequential",)):
         return [(j - 1, j) for j in range(1, k)]
     plain = _is_pair(how) and all(isinstance(one, str | bool | int | float) for one in how)
     if plain and all(level in levels for level in how) and how[0] != how[1]:

@@ -57,7 +57,6 @@ _NOT_RELEASED = (
     "logLik",
     "pseudo_r2",
     "prsquared",
-    *_OF_SHOWN_ROWS,
 )
 _SAVED = "pickle: pickle.dump(fit, file), and pickle.load(file) later"
 _OTHER_NAMES = {
@@ -212,12 +211,12 @@ class Released(Printed):
                 f"{_NEEDS_ROWS[name]} of private rows are not released: they would be the rows "
                 f"themselves. {self._instead_of_rows}diagnostics() has what was released about the fit."
             )
-        if name in _NOT_RELEASED and name not in self._other_names:
-            if name in _OF_SHOWN_ROWS:
-                raise NotReleasedError(
-                    f"{name} is not released: it needs predictions of rows, and is yours to compute of "
-                    "rows that you may show: predict(public) beside their responses."
-                )
+        if name in _OF_SHOWN_ROWS and name not in self._other_names:
+            raise NotReleasedError(
+                f"{name} is not released: it needs predictions of rows, and is yours to compute of rows "
+                "that you may show: predict(public) beside their responses."
+            )
+        if name in _NOT_RELEASED:
             raise NotReleasedError(
                 f"{name} is not released: it needs a pass over the private rows, and a budget, of its "
                 f"own.{self._instead_of_likelihood}"

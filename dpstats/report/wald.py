@@ -60,6 +60,15 @@ class WaldTest:
         at = np.ix_(where, where)
         return cls.that_is_zero(c.coef[list(where)], c.sampling[at], c.privacy[at], c.freedom)
 
+    @classmethod
+    def that_hold(cls, c: Coefficients, matrix: Floats, values: Floats | float = 0.0) -> Self:
+        """Of equations R b = r, in which coefficients that R has nothing of may have no errors."""
+        asked = np.flatnonzero(matrix.any(axis=0))
+        block, matrix = np.ix_(asked, asked), matrix[:, asked]
+        off = matrix @ c.coef[asked] - values
+        sampling, privacy = (matrix @ part[block] @ matrix.T for part in (c.sampling, c.privacy))
+        return cls.that_is_zero(off, sampling, privacy, c.freedom)
+
     @property
     def law(self) -> str:
         return "Chisq" if math.isinf(self.below) else "F"

@@ -140,7 +140,6 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
                 "anova compares nested models: every column of one fit must be in the other, or a sum "
                 f"of its columns. Columns here: {list(small.coefficients.terms)} and {list(c.terms)}."
             )
-        sampling, privacy = (matrix @ part @ matrix.T for part in (c.sampling, c.privacy))
-        test = WaldTest.that_is_zero(matrix @ c.coef, sampling, privacy, c.freedom)
+        test = WaldTest.that_hold(c, matrix)
     derived = large.privacy.derived if small.privacy is large.privacy else None
     return Anova.of(test, nested_page([small.formula, large.formula], test, derived))

@@ -299,6 +299,14 @@ def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
     return max(float(tail.lengths[int(np.argmin(error))]), unseen) / math.sqrt(d)
 
 
+def lost_of_squares(tail: Tail, d: int, n: int, cut: float) -> float:
+    """What a cut of residuals takes off their mean square at most, with 95 % of what tails may be.
+
+    ``tail``: that of scores, sqrt(d) times as long, for means of squares.
+    """
+    return most_excess(tail, n, cut * math.sqrt(d)) / d
+
+
 def noise_of_moments(length: Floats, d: float, n: int, mu: float) -> Floats:
     """Largest eigenvalue, about, of the noise of second moments of rows cut to a length."""
     return np.asarray(2 * math.sqrt(d) * length**2 / (n * mu))

@@ -316,7 +316,7 @@ class Model(Result):
             )
         x, offset, index = predicted_rows(self.design, newdata)
         c = self.coefficients
-        warn_of_left_out(c.terms, c.left_out & (x != 0).any(axis=0))
+        warn_of_left_out(c.terms, c.left_out, x)
         error = c.error_of(x, averages=False)
         return x @ c.coef + offset, error**2, c.freedom_of(x), index
 
@@ -476,11 +476,7 @@ class Model(Result):
         terms = self.coefficients.terms
         self._require_no_factor(hypothesis)
         matrix, values, text = constraints(hypothesis, terms)
-        c, asked = self.coefficients, np.flatnonzero(matrix.any(axis=0))
-        block, matrix = np.ix_(asked, asked), matrix[:, asked]  # others may have no errors
-        off = matrix @ c.coef[asked] - values
-        sampling, privacy = (matrix @ part[block] @ matrix.T for part in (c.sampling, c.privacy))
-        test = WaldTest.that_is_zero(off, sampling, privacy, c.freedom)
+        test = WaldTest.that_hold(self.coefficients, matrix, values)
         return Anova.of(test, terms_page([text], [test], "Wald test", self.privacy.derived))
 
     def _require_no_factor(self, hypothesis: Any) -> None:
@@ -524,6 +520,7 @@ class Model(Result):
         terms = [(self._term_name(name), at) for _, name, at in columns_by_term(self.design)]
         return variance_inflation(self.estimate, terms)
 
+    @spelled
     def path(
         self, penalty: str = "lasso", lambdas: Sequence[float] | None = None, alpha: float = 0.5
     ) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpstats import dp_lm, dp_mean, dp_mixture, eptr_lm, eptr_nw
+from dpstats import dp_lm, dp_mean, dp_mixture, eptr, eptr_lm, eptr_nw
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, PrivateRowsWarning
 from dpstats.models.linear.result import LinearModel
@@ -92,3 +92,12 @@ def test_every_function_knows_which_rows_are_public_and_which_are_private() -> N
             fit.predict(some)
         with pytest.warns(PrivateRowsWarning):
             fit.predict(rows)
+
+
+def test_the_rows_of_a_statistic_of_ones_own_are_private_too() -> None:
+    rows = PRIVATE[["age"]].copy()
+    fit = dp_lm("rate_marriage ~ age", PRIVATE, PUBLIC, mu=1, seed=1)
+    mean = {"alpha": 0.01, "epsilon": 1.0, "delta": 1e-6, "seed": 1}
+    eptr(rows, lambda table: float(table.age.mean()), lambda _: 3, **mean)
+    with pytest.warns(PrivateRowsWarning):
+        fit.predict(rows)

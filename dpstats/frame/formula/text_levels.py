@@ -6,14 +6,23 @@ import re
 
 from dpstats.arguments import listed
 from dpstats.errors import PublicDataError
-from dpstats.frame.table import Levels
+from dpstats.frame.table import ADVICE, Levels
 
 _MANY, _MOST = 12, 0.8
 """Levels from which text is looked at, and the share of them that are numbers or dates."""
 _NAMES, _ROWS = 50, 2.0
 """Levels from which they may be names of rows, and public rows that each has at least on average."""
-_NUMBER = re.compile(r"[$€£]?\s*[-+]?[\d,. ]*\d[\d,.]*(?:e[-+]?\d+)?\s*%?", re.I)
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
+_NO_CATEGORIES = {
+    "dates": (
+        re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?"),
+        "pd.to_datetime(column) reads them, and of that a number is a column, such as the days since a "
+        "date",
+    ),
+    "numbers": (
+        re.compile(r"[$€£]?\s*[-+]?[\d,. ]*\d[\d,.]*(?:e[-+]?\d+)?\s*%?", re.I),
+        ADVICE["category"],
+    ),
+}
 
 
 def require_categories(name: str, levels: Levels, rows: int, *, asked: bool) -> None:
@@ -21,22 +30,14 @@ def require_categories(name: str, levels: Levels, rows: int, *, asked: bool) -> 
 
     ``asked``: the formula says that it is a category, as factor(x).
     """
-    if not asked and len(levels) >= _MANY and all(isinstance(one, str) for one in levels):
-        for what, pattern, make in (
-            (
-                "dates",
-                _DATE,
-                "pd.to_datetime(...), and of that a number, such as the days since a date",
-            ),
-            ("numbers", _NUMBER, "pd.to_numeric(..., errors='coerce'), without signs and commas"),
-        ):
-            if sum(bool(pattern.fullmatch(str(one).strip())) for one in levels) >= _MOST * len(
-                levels
-            ):
+    texts = [level.strip() for level in levels if isinstance(level, str)]
+    if not asked and len(texts) >= _MANY:
+        for what, (pattern, advice) in _NO_CATEGORIES.items():
+            if sum(bool(pattern.fullmatch(text)) for text in texts) >= _MOST * len(texts):
                 raise PublicDataError(
                     f"`{name}` is text, and its {len(levels)} levels are {what} "
-                    f"({listed(levels[:3])}, ...): make it a number in both tables, {make}; or write "
-                    f"factor({name}), if each is a category."
+                    f"({listed(texts[:3])}, ...): {advice}; or write factor({name}), if each is a "
+                    "category."
                 )
     if len(levels) >= _NAMES and rows < _ROWS * len(levels):
         raise PublicDataError(

@@ -224,9 +224,9 @@ def eptr(
             noise_sd=None if level is not None else float(bounds[0]) / (share * spend.mu),
         )
     text = _call(alpha, epsilon, delta, calibration, target, call.unit)
-    charged = call.charged(text, data, reads_paths=False)
     noise = call.noise()
-    at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
+    with call.charged(text, data, reads_paths=False) as charged:
+        at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
     tested = tested_estimate(
         data, estimate, safety, numbers, plan, (at, float(bounds[-1])), spend.total, noise
     )

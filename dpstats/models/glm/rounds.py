@@ -41,6 +41,7 @@ from dpstats.score_rounds.cuts import (
     cut_of_squares,
     gaussian_square,
     loss_of_few,
+    lost_of_squares,
     most_of,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, pool_steps, share_left
@@ -55,7 +56,7 @@ from dpstats.score_rounds.rounds import (
     summary_of,
     window_about,
 )
-from dpstats.score_rounds.tails import Tail, counted_excess, most_excess, tail_of
+from dpstats.score_rounds.tails import Tail, counted_excess, tail_of
 from dpstats.score_rounds.whitening import apart, still
 
 _SHORT = 3e-3
@@ -187,9 +188,9 @@ class GlmRounds(ScoreRounds[GlmStep]):
         score_mu = mu * math.sqrt(costs.score)
         square_mu = mu * math.sqrt(max(costs.squares, costs.counts))
         per_person = math.sqrt(max(rows_of_each(self.persons, n), 1.0))
-        unit = math.sqrt(
-            max(level, 1e-300)
-        )  # of scores, over root d, in those of Pearson residuals
+        # of scores, over root d, in those of Pearson residuals
+        unit = math.sqrt(max(level, 1e-300))
+        squares = tail_of(histograms[1], lengths[1], n, 2) if last else None
         loss = None if self.expected is None else self.expected.loss()
         if elsewhere > 0:
             loss = most_of(*([] if loss is None else [loss]), loss_of_few(elsewhere))
@@ -198,11 +199,10 @@ class GlmRounds(ScoreRounds[GlmStep]):
             loss = loss_with_unseen(
                 loss, start.reach, histograms[1].noise_sd / n, rare, start.longer
             )
-        if tail is not None and not self.bounded:
+        if tail is not None and squares is not None and not self.bounded:
             cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
-            squares = tail_of(histograms[1], lengths[1], n, 2)
             length = cut_of_squares(squares, d, n, square_mu)  # of scores, over root d
-            lost = most_excess(squares, n, length * math.sqrt(d)) / d
+            lost = lost_of_squares(squares, d, n, length)
             square, lost = per_person * length / unit, per_person**2 * lost / unit**2
             return RoundPlan(costs, cut, radius, square, lost, last=True)
         tails = BOUNDED if self.bounded else SKEWED if family.skewed or family.binary else ERRORS
@@ -215,11 +215,10 @@ class GlmRounds(ScoreRounds[GlmStep]):
         cut = Cut(
             clip.score, clip.slope, clip.lost * clip.unit * math.sqrt(d), clip.unit, clip.efficiency
         )
-        if not last:
+        if squares is None:
             return RoundPlan(costs, cut, radius)
         square = choose_square_clip(residual, n, square_mu)
-        squares = tail_of(histograms[1], lengths[1], n, 2)
-        lost = most_excess(squares, n, square * unit * math.sqrt(d)) / d / unit**2
+        lost = lost_of_squares(squares, d, n, square * unit) / unit**2
         return RoundPlan(costs, cut, radius, per_person * square, per_person**2 * lost, last=True)
 
     def _scales(
@@ -279,7 +278,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         part = min(float(np.log(fallen)) / max(moved, 1e-300) * size, _MOST_OF_WAY)
         if not part > 0:  # nor where noise has made no number of it
             return 0.0
-        left = (-math.log1p(-part) - part) / part * size
+        left = _left(part) * size
         unit = math.sqrt(self.session.n * there)
         return left * unit if left > less * last.noise / math.sqrt(len(along)) else 0.0
 
@@ -299,7 +298,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         if not part > 0:
             return 0.0
         seen = 1 - last.noise_length**2 / max(float(last.move @ last.move), 1e-300)
-        return math.sqrt(max(seen, 0.0)) * (-math.log1p(-part) - part) / part
+        return math.sqrt(max(seen, 0.0)) * _left(part)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out, beside what the family expects.
@@ -543,6 +542,11 @@ class GlmRounds(ScoreRounds[GlmStep]):
         self.curvature = self.curvature.turned(back)
         self.steps = [one.turned(root) for one in self.steps]
         self.turned_at = len(self.steps)
+
+
+def _left(part: float) -> float:
+    """What a step leaves of its way, over its length, if along it information falls by exp(-part)."""
+    return (-math.log1p(-part) - part) / part
 
 
 def _no_more_than(

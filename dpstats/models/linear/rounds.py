@@ -26,6 +26,7 @@ from dpstats.score_rounds.cuts import (
     loss_of_few,
     loss_of_long_rows,
     loss_of_marks,
+    lost_of_squares,
     most_of,
 )
 from dpstats.score_rounds.estimate import (
@@ -44,7 +45,7 @@ from dpstats.score_rounds.rounds import (
     rows_of_each,
     window_about,
 )
-from dpstats.score_rounds.tails import WHOLE, Tail, most_excess, tail_of
+from dpstats.score_rounds.tails import WHOLE, Tail, tail_of
 
 _CARE, _FAR_CARE = 0.3, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
@@ -292,7 +293,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             rows = max(self._each, 1.0)
             square *= math.sqrt(rows)
             own = square / math.sqrt(rows)  # as scores of that length are cut
-            lost = rows * most_excess(squares, n, own * math.sqrt(d)) / d
+            lost = rows * lost_of_squares(squares, d, n, own)
         return RoundPlan(shares, cut, None, square, lost, last, near or last, lean)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
