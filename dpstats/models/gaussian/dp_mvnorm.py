@@ -224,8 +224,8 @@ def dp_mvnorm(
     on units, location or conditioning. Without them, noisy counts tell where each column lies and how
     far it spreads. Private rounds correct the coordinates; the last one releases mean and second moments
     together, by one mechanism. Where noisy counts of lengths show long tails, rows are cut farther out,
-    and the mean is released separately, with a cut of its own; its errors allow for what cutting
-    may take off.
+    and the mean is released separately, with a cut of its own. Errors of means allow for what cutting
+    is expected to take off, by tails that are seen or that noise may hide.
 
     Parameters
     ----------

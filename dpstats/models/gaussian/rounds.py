@@ -140,7 +140,8 @@ def refine(
        second histogram shows tails longer than a Gaussian's. Rows of a rare mark, which rounds cut, make
        its direction look narrow however far it is stretched: where that only made them longer, the
        coordinates before that are taken again;
-    4. where it shows them, the mean is released apart: it needs far fewer rows cut.
+    4. where it shows them, the mean is released apart: it needs far fewer rows cut. Elsewhere noise may
+       hide one, and errors of the mean allow for it.
 
     ``n_known``: the only cell has ``n`` rows unless some are missing. ``public``: points that say what
     the cut of the mean takes off it. ``marks``: columns of the only cell in which few rows differ.
@@ -218,6 +219,10 @@ def refine(
         moments = (
             _mean_apart(session, schedule.noise, moments[0], beyond, radii[0], public, marks),
         )
+    elif schedule.apart:
+        moments = (
+            replace(moments[0], mean_lost=_hidden_loss(ready.lengths[0], moments[0], radii[0])),
+        )
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
 
 
@@ -225,10 +230,11 @@ def refine(
 class _LastCuts:
     """Coordinates and cuts of the last release, and the share of the total for it.
 
-    ``beyond`` is what is believed of a long tail.
+    ``lengths`` are counts of the rows of each cell there, ``beyond`` what is believed of a long tail.
     """
 
     cells: list[Cell]
+    lengths: Sequence[LogHistogram]
     tails: list[Tail]
     share: float
     beyond: SeenTail | None
@@ -275,7 +281,7 @@ def _last_cuts(
         _tail(one, cell, schedule.noise, share, cut, len(cells), beyond, scale, marks)
         for one, cell, cut, scale in zip(lengths, cells, schedule.cuts, scales, strict=True)
     ]
-    return _LastCuts(list(cells), tails, share, beyond)
+    return _LastCuts(list(cells), lengths, tails, share, beyond)
 
 
 def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
@@ -399,8 +405,7 @@ def last_mean_cut(
             cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED, loss)
             radius = max(radius, min(cut.length, dearest * sd / math.sqrt(n) / unit))
         if beyond is None:
-            excess = float(np.interp(radius, tail.lengths, tail.excess())) / sd
-            lost = _ONE_SIDED * excess
+            lost = _one_sided(tail.lengths, tail.excess(), radius) / sd
     if expected is not None:
         if quantile is None:  # of nearly all rows in one place
             tried = radius * np.geomspace(1.0, _FARTHEST, 200)
@@ -411,6 +416,20 @@ def last_mean_cut(
         farther = float(np.interp(radius, tail.lengths, tail.share))
     normal = float(scipy.stats.chi2.sf(radius**2 / variance, d))
     return MeanCut(radius, lost, most, max(farther, normal))
+
+
+def _one_sided(lengths: Floats, excess: Floats, radius: float) -> float:
+    """What a cut is expected to take off a mean where no long tail is seen, but noise may hide one."""
+    return _ONE_SIDED * float(np.interp(radius, lengths, excess))
+
+
+def _hidden_loss(counts: LogHistogram, moments: Moments, radius: float) -> float:
+    """`_one_sided` of a mean that is released with second moments, in standard deviations."""
+    quantile = counts.quantile(0.9)
+    if quantile is None:
+        return 0.0
+    tail = tail_of(counts, quantile, max(round(moments.cell.n), 2))
+    return _one_sided(tail.lengths, tail.excess(), radius) / math.sqrt(moments.variance)
 
 
 def _longest(lengths: LogHistogram) -> float:
@@ -579,6 +598,7 @@ def pooled(moments: Moments, points: Floats, rows: float) -> tuple[Moments, floa
         moments,
         mean=mean,
         mean_sd=share * moments.mean_sd,
+        mean_lost=share * moments.mean_lost,
         mean_rows=1 / (share**2 / moments.mean_rows + (1 - share) ** 2 / m),
     )
     if m > d:

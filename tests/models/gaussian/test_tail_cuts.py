@@ -135,6 +135,25 @@ def test_means_of_skewed_and_rare_columns_are_held_by_their_intervals(
     assert held >= stats.binom.ppf(1e-6, 60, 0.85)
 
 
+@pytest.mark.filterwarnings("ignore::dpstats.errors.PlanWarning")
+@pytest.mark.parametrize("with_public", [True, False])
+def test_tails_that_noise_hides_are_allowed_for(with_public: bool) -> None:
+    """Of 40 intervals of exponential means, .9 of which hold: a false alarm of 1e-6."""
+    held, allowed = 0, []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        private, public = (
+            pd.DataFrame({"a": rng.exponential(size=n), "b": rng.exponential(size=n)})
+            for n in (3000, 50)
+        )
+        found = dp_mvnorm("~ a + b", private, public if with_public else None, mu=0.27, seed=seed)
+        interval = found.confint().to_numpy()
+        held += int(((interval[:, 0] <= 1) & (interval[:, 1] >= 1)).sum())
+        allowed.append(found.diagnostics()["value"]["cut allowance"])
+    assert held >= stats.binom.ppf(1e-6, 40, 0.9)
+    assert np.median(allowed) > 0.1
+
+
 @pytest.mark.parametrize("fit", [dp_mean, dp_mvnorm])
 def test_a_mean_that_is_released_apart_is_paid_for(fit: Any) -> None:
     private, public, _ = _skewed(1)
