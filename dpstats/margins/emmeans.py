@@ -36,6 +36,7 @@ from dpstats.frame.formula.evaluate import State, basis, evaluate
 from dpstats.margins.lines import ResponseScale
 from dpstats.margins.new_rows import margins_page
 from dpstats.margins.rows import slope_of
+from dpstats.report.estimates import plot_estimates
 from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import OnPage, Page
 from dpstats.report.texts import Paragraph
@@ -246,7 +247,6 @@ class MarginalMeans(OnPage):
     other_names: ClassVar[Mapping[str, str]] = {
         **OnPage.other_names,
         **dict.fromkeys(("pairs", "contrast", "comparisons"), "contrasts()"),
-        "plot": "frame, whose conf_low and conf_high any plot can show",
     }
 
     @property
@@ -254,6 +254,22 @@ class MarginalMeans(OnPage):
         """The means as they print."""
         page = margins_page(self.frame, "Estimated marginal means")
         return Page((*page.parts, Paragraph(self.remark), Paragraph(self.derived)))
+
+    @spelled
+    def plot(self, ax: Any = None) -> Any:
+        """Means with their intervals; against a number, if the first name is one, as curves.
+
+        Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_estimates(self.frame, None, ax)
 
     @spelled
     def contrasts(self, adjust: str = "tukey") -> Contrasts:
@@ -370,6 +386,22 @@ class Contrasts(OnPage):
             remarks.append(f"Adjusted for {many}: {self.adjust}{within}.")
         said = [" ".join(remarks)] if remarks else []
         return Page((*page.parts, *map(Paragraph, [*said, self.derived])))
+
+    @spelled
+    def plot(self, ax: Any = None) -> Any:
+        """Differences with their intervals.
+
+        Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_estimates(self.frame, 0.0 if "estimate" in self.frame else 1.0, ax)
 
 
 def _adjusted(

@@ -70,8 +70,7 @@ def plot_coefficients(
     kept = chosen(coefficients.terms, terms, intercept)
     names = [folded(coefficients.terms[j]) for j in kept]
     rows = np.arange(len(kept))
-    lines = 1 + max(name.count("\n") for name in names)
-    ax = axes(ax, min(1.1 + len(kept) * (0.16 + 0.16 * lines), _TALLEST))
+    ax = axes(ax, tall(names))
     coef, error = coefficients.coef[kept], coefficients.std_error[kept]
     with np.errstate(invalid="ignore"):
         sampling = np.sqrt(np.diag(coefficients.sampling)[kept])
@@ -102,6 +101,12 @@ def plot_coefficients(
     finish(ax, x, "", **above, frameon=False)
     ax.spines["left"].set_visible(False)
     return ax
+
+
+def tall(names: Sequence[str]) -> float:
+    """Inches of a figure that has a line for each name."""
+    lines = 1 + max(name.count("\n") for name in names)
+    return min(1.1 + len(names) * (0.16 + 0.16 * lines), _TALLEST)
 
 
 def plot_event_study(
