@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
 from dpstats.arguments import (
     in_prose,
@@ -474,8 +475,11 @@ def marginal_means(
         )
     names = [*names, *held]
     grid = reference_grid(design, names, at or {}, column_means(design, moments[0]))
-    half = coefficients.halves(level, grid.rows)
-    eta, error = grid.rows @ coefficients.coef + grid.offset, coefficients.error_of(grid.rows)
+    # at its mean, a column that was left out is in the constant; at a value that is stated it is not
+    told = coefficients.follows(grid.rows, _read_by(design, {*names, *(at or {})}))
+    half = np.where(told, coefficients.halves(level, grid.rows), np.nan)
+    error = np.where(told, coefficients.error_of(grid.rows), np.nan)
+    eta = grid.rows @ coefficients.coef + grid.offset
     remark = _remark(design, grid.at, at or {}, moments[1], scale, type)
     if type == "response" and _logarithm_of(design, scale):
         scale = ResponseScale(np.exp, "log")
@@ -489,6 +493,15 @@ def marginal_means(
     return MarginalMeans(
         frame, grid, coefficients, level, scale, type, remark, derived, tuple(held)
     )
+
+
+def _read_by(design: Design, names: Collection[str]) -> NDArray[np.bool_]:
+    """Which columns of the design some columns of the table enter."""
+    read = (
+        {name for text, _ in column.parts for name in design.factors[text].expr.columns}
+        for column in design.program
+    )
+    return np.array([not read_here.isdisjoint(names) for read_here in read])
 
 
 def _logarithm_of(design: Design, scale: ResponseScale) -> str | None:

@@ -298,7 +298,6 @@ def table_of(
     What a line says is ``made_of`` averages; of a logarithm its exponential is shown.
     """
     groups = _groups(newdata, by)
-    averages = tested or groups[0][1] is not None
     lines: list[dict[str, Any]] = []
     gradients = []
     for names, parts in named:
@@ -309,9 +308,9 @@ def table_of(
                 at = {"row": k} if rows is None else label
                 lines.append({**names, **at, "estimate": float(value)})
     every = np.concatenate(gradients)
-    error = coefficients.error_of(every, averages=averages)
+    error = coefficients.error_of(every, averages=tested)
     frame = pd.DataFrame(lines).assign(std_error=error)
-    half = coefficients.halves(level, every, averages=averages)
+    half = coefficients.halves(level, every, averages=tested)
     if tested:
         frame["statistic"] = frame.estimate / frame.std_error
         frame["p_value"] = two_sided(frame.statistic, coefficients.freedom_of(every))

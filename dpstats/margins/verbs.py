@@ -110,7 +110,7 @@ class MarginalModel(Model):
         frame = table_of([({}, (at.mean(mean),))], itself, c, rows, by, level, tested=False)
         if by is False or by is None:
             frame["conf_low"], frame["conf_high"] = at.interval(c, mean, level)
-            warn_of_left_out(c.terms, c.left_out, at.x)
+        warn_of_left_out(c.terms, c.left_out, at.x)
         title = "Predictions" if by is False else "Average predictions"
         return self._margins(frame, title + of_response(self.design) + self._lacking())
 

@@ -79,16 +79,17 @@ class Coefficients:
     def error_of(self, rows: Floats, *, averages: bool = True) -> Floats:
         """Standard errors of some linear functions (k, d) of the coefficients.
 
-        ``averages``: over rows, or differences; else each is a row, of which a column that was left out
-        tells more than nothing.
+        ``averages``: over private rows, or differences; else each is a row or some of them, of which a
+        column that was left out tells more than nothing.
         """
         with np.errstate(all="ignore"):
             found = np.sqrt(self._squares(rows, self.vcov))
         return found if averages else np.where(self.follows(rows), found, np.nan)
 
-    def follows(self, rows: Floats) -> NDArray[np.bool_]:
-        """Of which rows no column that was left out is other than zero."""
-        return np.asarray(~(rows[:, self.left_out] != 0).any(axis=1))
+    def follows(self, rows: Floats, among: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Of which rows no column that was left out, ``among`` some, is other than zero."""
+        looked = self.left_out if among is None else self.left_out & among
+        return np.asarray(~(rows[:, looked] != 0).any(axis=1))
 
     def freedom_of(self, rows: Floats) -> Floats:
         """Degrees of freedom of the t distributions of some linear functions (k, d).

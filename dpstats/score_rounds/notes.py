@@ -221,7 +221,10 @@ def leaning_line(
     name = terms[most]
     note = f"share of the variance of `{name}` that allows for long scores, which point one way"
     if name != "Intercept" and "[T." not in name:
-        note += "; where the mean is not linear in it, a logarithm or a spline shortens intervals"
+        note += (
+            "; if it has many values, and the mean is not linear in it, a logarithm or a spline "
+        )
+        note += "shortens intervals"
     return (Diagnostic("leaning scores", min(float(share[most]), 1.0), None, note),)
 
 
@@ -422,22 +425,38 @@ def _unused(share: float, causes: str) -> tuple[str, ...]:
     return (f"About {in_prose(100 * min(share, 0.99))}% {UNUSED} {causes}.",)
 
 
-def notes_of_first_rows(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:
-    """The notes of a fit where only the first rows of a named person are used, each by itself.
+def with_clusters(notes: tuple[str, ...], unit: PrivacyUnit, errors: str) -> tuple[str, ...]:
+    """The notes of a fit, and where rows of one person count as if they were somebody else's.
 
     Examples
     --------
-    >>> notes_of_first_rows((), PrivacyUnit(2, "who"))[0][:33]
+    >>> with_clusters((), PrivacyUnit(2, "who"), "hetero")[0][:33]
     'Standard errors are not clustered'
+    >>> with_clusters((), PrivacyUnit(2, "who", jointly=True), "hetero")
+    ()
     """
-    named = later_rows_named(notes, unit)
-    if unit.person is None or unit.jointly or unit.rows in (None, 1):
-        return named
+    return (*later_rows_named(notes, unit), *unclustered(unit, errors))
+
+
+def unclustered(unit: PrivacyUnit, errors: str) -> tuple[str, ...]:
+    """That errors are not clustered, where persons have several rows and errors do not know of it."""
+    if unit.rows == 1 or (unit.jointly and errors != "iid"):
+        return ()
+    short = "so that errors are too short where rows of one are alike"
+    if unit.jointly:
+        return (
+            f"Standard errors are iid, not clustered: rows of a `{unit.person}` count as independent, "
+            f"{short}. vcov='hetero' is clustered.",
+        )
+    if unit.person is None:
+        return (
+            "Standard errors are not clustered: nothing says which rows belong to one person, and each "
+            f"counts as if it were somebody else's, {short}. Name the column of persons: person=.",
+        )
     return (
-        *named,
         f"Standard errors are not clustered: each of the first {unit.rows} rows of a `{unit.person}` "
-        "counts as if it were somebody else's, so that errors are too short where rows of one are "
-        "alike. With public rows they are clustered; rows_per_person=1 needs no clusters.",
+        f"counts as if it were somebody else's, {short}. With public rows they are clustered; "
+        "rows_per_person=1 needs no clusters.",
     )
 
 

@@ -46,7 +46,7 @@ from dpstats.score_rounds.hypotheses import (
     constraints,
 )
 from dpstats.score_rounds.inflation import variance_inflation
-from dpstats.score_rounds.notes import CUT_ALLOWANCE
+from dpstats.score_rounds.notes import CUT_ALLOWANCE, unclustered
 from dpstats.score_rounds.path import Path
 from dpstats.score_rounds.releases import ScoreSession
 from dpstats.score_rounds.submodel import penalised_path, restrict
@@ -410,8 +410,10 @@ class Model(Result):
                 "vcov='hetero'."
             )
         estimate = replace(self.estimate, sampling=classical, errors="iid", classical=None)
-        terms = self.coefficients.terms
-        return replace(self, estimate=estimate, coefficients=coefficients_of(terms, estimate))
+        coefficients = coefficients_of(self.coefficients.terms, estimate)
+        more = tuple(n for n in unclustered(self.privacy.protected, "iid") if n not in self.notes)
+        notes = (*more, *self.notes)
+        return replace(self, estimate=estimate, coefficients=coefficients, notes=notes)
 
     def _misses(self, smaller: Estimate, kept: Sequence[int]) -> bool:
         """Whether the estimate of a sub-model may be off by more than its errors."""
@@ -442,7 +444,12 @@ class Model(Result):
             public=None if self.public is None else self.public[np.ix_(kept, kept)],
             public_fit=alone,
             system=None,
-            notes=(self._submodel_note, *doubts, *self.qualified),
+            notes=(
+                self._submodel_note,
+                *unclustered(self.privacy.protected, estimate.errors),
+                *doubts,
+                *self.qualified,
+            ),
             details=tuple(line for line in self.details if line.name != CUT_ALLOWANCE),
             cautions=_of_larger(self.cautions),
         )

@@ -498,7 +498,12 @@ def test_predictions_do_not_follow_a_column_that_was_left_out() -> None:
     assert found.lwr.isna().tolist() == [False, True]
     with pytest.warns(UserWarning, match="`rare` was left out"):
         assert fit.predictions(new).frame.std_error.isna().tolist() == [False, True]
-    assert np.isfinite(fit.predictions(new, by=True).frame.std_error).all()
+    with pytest.warns(UserWarning, match="`rare` was left out"):
+        assert fit.predictions(new, by="rare").frame.std_error.isna().tolist() == [False, True]
+    assert np.isfinite(fit.predictions(data=rows, mu=0.5, seed=2).frame.std_error).all()
+    assert np.isfinite(fit.emmeans("x", at={"x": [0, 1]}).frame.std_error).all()
+    stated = fit.emmeans("rare", at={"rare": [0, 9], "x": 1}).frame
+    assert stated.std_error.isna().tolist() == stated.conf_low.isna().tolist() == [False, True]
     assert np.isfinite(fit.predict(new[:1], interval="confidence").lwr).all()
 
 

@@ -30,6 +30,7 @@ from dpstats.models.linear.dp_lm import LEAST, check_response
 from dpstats.models.linear.estimate import LinearFit
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.estimate import Estimate
+from dpstats.score_rounds.notes import unclustered
 from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 
@@ -225,7 +226,8 @@ def panel_model(
     linear = _in_shown_names(fit.linear, task.moments.terms)
     items = model_items(linear, shown_design, task.moments, session.n, session, unit, delta, None)
     items |= {"public": None, "public_fit": _public_fit(task), "m": task.columns.public_rows}
-    notes = (*_weak_note(fit), *_dummies_note(levels, person), *linear.notes)
+    alike = unclustered(unit, linear.estimate.errors)
+    notes = (*_weak_note(fit), *_dummies_note(levels, person), *alike, *linear.notes)
     return PanelModel(
         call=text,
         method="anchored",

@@ -49,7 +49,7 @@ from dpstats.score_rounds.first_look import (
     too_thin,
     undetermined_note,
 )
-from dpstats.score_rounds.notes import largest_weight_note, notes_of_first_rows
+from dpstats.score_rounds.notes import largest_weight_note, with_clusters
 from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import model_items
 
@@ -281,7 +281,7 @@ def glm_model(
         call=call,
         method=task.method,
         eta=task.eta,
-        notes=notes_of_first_rows(fit.notes, unit) + qualified,
+        notes=with_clusters(fit.notes, unit, fit.estimate.errors) + qualified,
         qualified=qualified,
         family=task.family,
         dispersion_source=fit.dispersion_source,

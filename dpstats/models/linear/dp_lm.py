@@ -41,7 +41,7 @@ from dpstats.public_input import (
 )
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, undetermined_note
-from dpstats.score_rounds.notes import largest_weight_note, notes_of_first_rows
+from dpstats.score_rounds.notes import largest_weight_note, with_clusters
 from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 
@@ -264,7 +264,7 @@ def linear_model(
         method=task.method,
         eta=task.eta,
         sigma_source=fit.sigma_source,
-        notes=notes_of_first_rows(fit.notes, unit) + qualified,
+        notes=with_clusters(fit.notes, unit, fit.estimate.errors) + qualified,
         qualified=qualified,
         **model_items(
             fit,
