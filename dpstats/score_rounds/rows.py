@@ -19,9 +19,10 @@ public or released numbers only, so that replacing a row changes one term of eve
    half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too. For outer
    products s s' the cut score is rounded to the coarser grid C/steps in the same way.
 
-With a ``leverage`` R, rows longer than that have the weight (R/|z|)^2 in r, h and e^2: the information
-row is then w z with w = R/|z|, cut to R, and the score w^2 z r is that of the weighted row, so that the
-curvature is that of the scores. Where the model is right, weights by z alone do not bias it.
+With a ``leverage`` R, rows longer than that have the weight (R/|z|)^2 in r, h and e^2, |z| with the root
+of the prior weight: the information row is then w z with w = R/|z|, cut to R, and the score w^2 z r is
+that of the weighted row, so that the curvature is that of the scores. Where the model is right, weights
+by z alone do not bias it.
 
 A linear model is one whose family has r = e = y - eta and h = 1.
 
@@ -333,7 +334,7 @@ class ScoreRows(WhitenedRows[Slab]):
         """What rows weigh, by themselves and by their length."""
         if self.leverage is None:
             return slab.weight
-        share = np.minimum(1.0, self.leverage / np.maximum(slab.norm, 1e-300)) ** 2
+        share = np.minimum(1.0, self.leverage / np.maximum(_weighed(slab), 1e-300)) ** 2
         return share if slab.weight is None else share * slab.weight
 
     @one_pass
@@ -426,7 +427,7 @@ class ScoreRows(WhitenedRows[Slab]):
                     s, _ = rounded(scores, cuts.clip, steps)
                     parts.append(exact_gram(s, self.grid.rows))
             if self.leverage is not None:
-                cut |= self._any(slab, slab.norm > self.leverage)
+                cut |= self._any(slab, _weighed(slab) > self.leverage)
             share = self._residual_sizes(slab, e)
             share /= cuts.square
             np.minimum(share, 1.0, out=share)
@@ -519,6 +520,11 @@ def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray
     scale = np.where(norm > 0, scale, 0.0)
     whole = _times(z, scale, scratch_space("step", *z.shape))
     return np.rint(whole, out=whole), over
+
+
+def _weighed(slab: Slab) -> Floats:
+    """Lengths of rows with the root of their prior weight."""
+    return slab.norm if slab.weight is None else slab.norm * np.sqrt(slab.weight)
 
 
 def _finite(values: Floats) -> Floats:

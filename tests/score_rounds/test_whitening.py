@@ -136,7 +136,7 @@ _Y = np.array([1.0, 0.5, -2.0, 7.0, 3.0])
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_of_rows_that_weigh_less_are_those_by_hand(weighted: bool) -> None:
-    """The weight of a row longer than R is (R/|z|)^2, before anything is cut."""
+    """A row longer than R, with the root of its prior weight, weighs (R/|z|)^2 of that."""
     leverage, clip = 2.5, 1e4
     prior = np.array([1.0, 0.5, 2.0, 1.5, 1.0]) if weighted else np.ones(5)
     rows = ScoreRows(
@@ -145,7 +145,7 @@ def test_sums_of_rows_that_weigh_less_are_those_by_hand(weighted: bool) -> None:
     rows.leverage = leverage
     information, score, square, cut, empty = _totals(rows, clip)
     rows.close()
-    length = np.linalg.norm(_X, axis=1)
+    length = np.sqrt(prior) * np.linalg.norm(_X, axis=1)
     w = prior * np.minimum(1.0, leverage / np.maximum(length, 1e-300)) ** 2
     residual = _Y - _X @ [0.3, -0.2]
     assert information == pytest.approx((_X * w[:, None]).T @ _X, abs=0.5)

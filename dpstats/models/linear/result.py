@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from dpstats.arguments import one_of, shown, spelled
-from dpstats.errors import ArgumentError
+from dpstats.arrays import Floats
+from dpstats.errors import ArgumentError, warn_at_call
+from dpstats.frame import new_rows
 from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
 from dpstats.models.linear.page import LinearPage, summary_page
@@ -154,7 +156,9 @@ class LinearModel(MarginalModel):
             Rows with the formula's columns. A row that cannot be encoded gets NaN; a
             warning names levels that are new.
         interval : {None, "confidence", "prediction"}
-            None gives a Series; otherwise a frame with R's columns fit, lwr, upr.
+            None gives a Series; otherwise a frame with R's columns fit, lwr, upr. Of a weighted fit
+            the variance of a row is sigma^2 over its weight, where ``newdata`` has that column, and
+            else that of a row of weight 1, with a warning.
         level : float
             Coverage of the interval.
         se_fit : bool
@@ -171,8 +175,24 @@ class LinearModel(MarginalModel):
                 return pd.DataFrame({"fit": fit, **errors}, index=index)
             return pd.Series(fit, index=index, name="fit")
         if interval == "prediction":  # whose freedom is that of sigma
-            variance = variance + self.sigma**2
+            variance = variance + self.sigma**2 / self._weights(newdata)
             freedom = np.full(len(variance), self.coefficients.freedom)
         half = quantile(level, freedom) * np.sqrt(variance)
         limits = {"fit": fit, "lwr": fit - half, "upr": fit + half}
         return pd.DataFrame(limits | errors, index=index)
+
+    def _weights(self, newdata: Any) -> Floats | float:
+        """What new rows weigh, for the variance of their responses."""
+        name = self.design.weights
+        if name is None:
+            return 1.0
+        rows = new_rows(newdata, "predict")
+        if name in rows:
+            weight = pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=float)
+            return np.where(weight > 0, weight, np.nan)
+        warn_at_call(
+            f"the fit is weighted, and newdata has no column `{name}`: prediction intervals are those "
+            "of rows of weight 1. Give their weights in that column.",
+            UserWarning,
+        )
+        return 1.0

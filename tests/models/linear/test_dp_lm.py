@@ -647,6 +647,41 @@ def test_declared_limits_hold_for_weighted_rows() -> None:
     assert found.coef().to_numpy() == pytest.approx(expected.to_numpy(), abs=0.2)
 
 
+@pytest.mark.parametrize("unit", [1 / 128, 128])
+def test_the_unit_of_weights_is_no_matter_without_public_rows(unit: float) -> None:
+    """Small weights made all rows look far out, and errors twenty times too long."""
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(DATA))
+    errors = []
+    for times in (1.0, unit):
+        data = DATA.assign(w=times * weights)
+        limits = {"w": (0, 1.5 * times), "g": ["a", "b", "c"]}
+        found = dp_lm(FORMULA, data, limits=limits, weights="w", mu=3, seed=1)
+        errors.append(found.se())
+    assert errors[1].to_numpy() == pytest.approx(errors[0].to_numpy(), rel=0.2)
+
+
+def test_prediction_intervals_of_weighted_fits_ask_for_weights() -> None:
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(DATA))
+    found = dp_lm(
+        FORMULA,
+        DATA.assign(w=weights),
+        public=PUBLIC.assign(w=1.0),
+        limits={"w": (0, 1.5)},
+        weights="w",
+        mu=3,
+        seed=1,
+    )
+    new = PUBLIC.head(3)
+    with pytest.warns(UserWarning, match="no column `w`.*rows of weight 1"):
+        plain = found.predict(new, interval="prediction")
+    heavy = found.predict(new.assign(w=[1.0, 100.0, 0.0]), interval="prediction")
+    half = ((heavy.upr - heavy.lwr) / (plain.upr - plain.lwr)).to_numpy()
+    assert half[0] == 1
+    assert 0.1 < half[1] < 0.12
+    assert np.isnan(half[2])
+    assert found.predict(new, interval="confidence").notna().all(axis=None)
+
+
 def test_moments_of_another_formula_are_refused() -> None:
     with pytest.raises(DPStatsError, match="public_moments"):
         fit(public=public_moments("y ~ x1", PUBLIC))
