@@ -107,6 +107,8 @@ class RoundPlan:
         Whether its estimate counts beside that of the last round.
     lean : Leaning or None
         Where long scores point one way, and are cut farther out.
+    kept : (d, d) array or None
+        Symmetric K: of the change of scores cuts leave K times ``cut.slope``; None: the identity.
     """
 
     shares: Shares
@@ -117,6 +119,7 @@ class RoundPlan:
     last: bool = False
     pooled: bool = True
     lean: Leaning | None = None
+    kept: Floats | None = None
 
 
 def window_about(guess: float | None) -> Window:
@@ -314,6 +317,9 @@ def solution(
     if made.outer is not None:
         inner = turn.T @ curvature.used @ turn
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
+        if plan.kept is not None:
+            raised = np.linalg.inv(plan.kept)
+            outer = raised @ outer @ raised
         asked = whitening.back @ inverse @ back
         meat = shrunk_meat(outer, sd, inner, square or spread, asked)
         meat = back @ meat @ back.T

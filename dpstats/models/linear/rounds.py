@@ -57,6 +57,8 @@ _NOISELESS, _STILL = 0.03, 1e-4
 """Noise, and steps, that are next to nothing, as a share of an error of sampling."""
 _SLIGHT = 0.25
 """A step that spoils no fit, as a share of a residual standard deviation."""
+_ALL = 0.95
+"""Part of the change of scores that cuts leave, from which on they are taken to leave all."""
 _FARTHER = 2.0
 """Times as far out as other rounds, from where the last one is not averaged with them if scores lean."""
 _SURE, _MORE = 4.0, 0.5
@@ -156,9 +158,27 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """
         used, apart = self._near_steps(), self._late_lean() is not None
         if self.unforeseen is not None or (self.ready.arrived and not apart):
-            return pool_steps(used)
-        curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
-        return pool_weighed(used, curvature.used, self.ready.lost, apart=apart)
+            found = pool_steps(used)
+        else:
+            curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
+            found = pool_weighed(used, curvature.used, self.ready.lost, apart=apart)
+        few = self._of_few()
+        if few is None:
+            return found
+        # scores that are raised have more noise, and a step goes as far as they are known to say
+        share, ways = few
+        noise = found.noise_sd * np.sqrt(1 / share**2 - 1)
+        left = (1 - share) * (self.steps[-1].step.move @ ways)
+        return replace(found, left=(*found.left, *(np.hypot(noise, left) * ways).T))
+
+    def _of_few(self) -> tuple[Floats, Floats] | None:
+        """What the last cut leaves of the change of scores along what few rows have, and these ways."""
+        kept = self.plans[-1].kept
+        if kept is None:
+            return None
+        share, ways = np.linalg.eigh(kept)
+        few = share < _ALL
+        return (share[few], ways[:, few]) if few.any() else None
 
     def _late_lean(self) -> Leaning | None:
         """Where scores lean, if the last round cut them clearly farther out than the others did."""
@@ -199,7 +219,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         From a public fit any round may have come before it, or none; else one that began near the fit.
         A step that is longer than noise at a chance of one in a thousand, than twice what noise and
         sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
-        rows that weighed less before, or goes where scores lean, as far scores count there only in it.
+        rows that weighed less before, or goes where scores lean, as far scores count there only in it,
+        or where few rows do, of which most scores are cut: `pooled` allows for what is left there.
         """
         made = islice(zip(self._alike(), self.plans, strict=True), self.since, None)
         used = [step for step, how in made if self.ready.arrived or how.pooled]
@@ -210,6 +231,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         move, lean = last.move, self._late_lean()
         if lean is not None:
             move = move - float(move @ lean.direction) * lean.direction
+        if (few := self._of_few()) is not None:
+            move = move - few[1] @ (few[1].T @ move)
         square = float(move @ move)
         if self.ready.lost > _EXPLAINED or square < noise * gaussian_square(d, 0.999) / d:
             return True
@@ -294,7 +317,21 @@ class LinearRounds(ScoreRounds[LinearStep]):
             square *= math.sqrt(rows)
             own = square / math.sqrt(rows)  # as scores of that length are cut
             lost = rows * lost_of_squares(squares, d, n, own)
-        return RoundPlan(shares, cut, None, square, lost, last, near or last, lean)
+        return RoundPlan(
+            shares, cut, None, square, lost, last, near or last, lean, self._kept(cut, lean)
+        )
+
+    def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
+        """What the cut leaves of the change of scores along what few public rows have.
+
+        Private rows like these are few too, and long: most of their scores are cut, and say less of a
+        coefficient than its second moment has it.
+        """
+        ready = self.ready
+        if ready.gram is None or ready.m is None or self.oblique is not None:
+            return None
+        back = ready.at.back if lean is None else ready.at.back @ lean.turn
+        return ready.few.kept(ready.gram, ready.m, back, cut.length / cut.unit)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out.
@@ -305,7 +342,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         lengths = self.session.leverage
         if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
             return None
-        long, far, m = self.far_scores(tail), self.ready.far, self.ready.m
+        long, far, m = self.far_scores(tail), self.ready.few.far, self.ready.m
         if far is None or m is None:
             return long
         unit = tail.quantile
@@ -352,7 +389,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
         Nor where public residuals are longer than private ones, but alike: those are of other units.
         """
-        if self.ready.few_differ is False:
+        if self.ready.few.differ is False:
             return 0.0
         body = _SHORT * seen.tail.quantile / PRODUCT_QUANTILE
         return max((self.ready.expected or 0.0) ** 2 - body**2, 0.0)
@@ -415,8 +452,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
-        how = made.score.value, made.score.noise_sd, plan.cut.slope
-        score = made.score.value / plan.cut.slope
+        value = made.score.value
+        if plan.kept is not None:
+            value = np.linalg.solve(plan.kept, value)
+        how = value, made.score.noise_sd, plan.cut.slope
+        score = value / plan.cut.slope
         if self._tells_moments:
             self._look(score, made.score.noise_sd / plan.cut.slope, plan)
         step = newton_step(*seen_by(plan.lean, self.curvature, self.penalty, self.anchor), *how)

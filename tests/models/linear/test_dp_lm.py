@@ -647,6 +647,25 @@ def test_declared_limits_hold_for_weighted_rows() -> None:
     assert found.coef().to_numpy() == pytest.approx(expected.to_numpy(), abs=0.2)
 
 
+def test_a_level_that_one_public_row_has_is_not_held_at_that_row() -> None:
+    """Most scores of its private rows are cut: its errors were half as long as they are.
+
+    Of 40 deviates the root mean square was 1.9; of normal ones it is below 1.6 but once in 10^7 times.
+    """
+    away = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        public, private = (
+            pd.DataFrame({"x": rng.normal(size=n), "b": np.arange(n) % every == 0})
+            for n, every in ((80, 80), (5000, 100))
+        )
+        for rows in (public, private):
+            rows["y"] = 1 + rows.x / 2 - 0.3 * rows.b + rng.normal(size=len(rows))
+        found = dp_lm("y ~ x + b", private, public=public, mu=0.5, seed=seed)
+        away.append((found.coef()["b[T.True]"] + 0.3) / found.se()["b[T.True]"])
+    assert np.sqrt(np.nanmean(np.square(away))) < 1.6
+
+
 @pytest.mark.parametrize("unit", [1 / 128, 128])
 def test_the_unit_of_weights_is_no_matter_without_public_rows(unit: float) -> None:
     """Small weights made all rows look far out, and errors twenty times too long."""
