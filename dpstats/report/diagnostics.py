@@ -14,6 +14,14 @@ ROWS = "rows"
 MISSING = "share that is missing or has an unknown level"
 _OUTSIDE = "share with a value or weight beyond its limits, which counts in its place"
 
+UNCOUNTED = Diagnostic(
+    "rows outside limits",
+    None,
+    None,
+    "not counted by this method: values beyond their limits were cut to them, and the fit is that of "
+    "the cut values",
+)
+
 
 def as_share(value: float) -> float:
     """A noisy share within [0, 1]."""

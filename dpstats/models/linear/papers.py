@@ -19,6 +19,7 @@ from dpstats.models.linear.estimate import (
 )
 from dpstats.models.linear.releases import LinearSession
 from dpstats.numerics.matrices import Whitening, floored
+from dpstats.report.diagnostics import UNCOUNTED
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import (
@@ -145,6 +146,7 @@ def ssp(
     diagnostics = (
         Diagnostic("ridge added", added, None, "in units of the limits, to outweigh the noise"),
         Diagnostic("smallest eigenvalue", smallest, sd, "of the released moments, in those units"),
+        UNCOUNTED,
     )
     notes: tuple[str, ...] = ()
     if added > 0:  # the bias of the shrinkage is of the order of the coefficients: no honest error
