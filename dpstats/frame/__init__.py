@@ -9,7 +9,7 @@ from dpstats.frame.by_person import PersonsBlock, PersonsTable, open_persons, pu
 from dpstats.frame.changes import Change, Changes
 from dpstats.frame.design import Design
 from dpstats.frame.executors import Reading
-from dpstats.frame.few_rows import FewRows
+from dpstats.frame.far_scores import FarScores
 from dpstats.frame.formula.aliases import far_powers_within_limits, refuse_aliases
 from dpstats.frame.formula.engine import linear_constraints
 from dpstats.frame.formula.extent import design_extent
@@ -59,7 +59,7 @@ __all__ = [
     "Design",
     "DesignProducts",
     "Encoding",
-    "FewRows",
+    "FarScores",
     "FirstRows",
     "LevelCells",
     "PanelColumns",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from dpstats.arrays import Floats
 from dpstats.frame.far_scores import FarScores, far_scores
 from dpstats.frame.table import Array
 
@@ -22,8 +19,6 @@ _SHORT, _NORMAL_QUANTILE = 4.0, 1.645
 quantile of normal ones."""
 _HEAVY = 1 / 8
 """Part of a direction that one row makes, from which few rows decide it."""
-_LEAST_KEPT = 0.3
-"""Part of a change of scores in a direction that cuts are taken to leave at least."""
 _FEW_ROWS = 4
 """Rows that there are of each kind at least, for whitening; and times the mean, a high leverage."""
 
@@ -42,15 +37,12 @@ class FewRows:
         Where the long scores of their fit point.
     heavy : ndarray, shape (d, d), or None
         Part of the second moments that rows make of which each is an eighth or more of some direction.
-    alone : ndarray, shape (d, d), or None
-        The same, each of these rows times its share of that direction.
     """
 
     added: Array | None = None
     differ: bool | None = None
     far: FarScores | None = None
     heavy: Array | None = None
-    alone: Array | None = None
 
     @classmethod
     def with_responses(
@@ -58,39 +50,16 @@ class FewRows:
     ) -> FewRows:
         """Of rows that have responses; ``gram`` and ``cross`` are their second moments."""
         z, residual = fitted(gram, cross, x, y)
-        share = np.minimum(weight * (z**2).sum(axis=1) / len(z), 1.0)
-        few = share > _HEAVY
+        few = weight * (z**2).sum(axis=1) > _HEAVY * len(z)
+        heavy = (x[few] * weight[few, None]).T @ x[few] / len(z)
         found = few_differ(residual, weight), far_scores(x, z, residual, weight)
-        if not few.any():
-            return cls(added, *found)
-        heavy, alone = (
-            (x[few].T * each[few]) @ x[few] / len(z) for each in (weight, share * weight)
-        )
-        return cls(added, *found, (heavy + heavy.T) / 2, (alone + alone.T) / 2)
+        return cls(added, *found, (heavy + heavy.T) / 2 if few.any() else None)
 
     def decide(self, direction: Array, gram: Array) -> bool:
         """Whether such rows make most of the second moment in a direction."""
         if self.heavy is None:
             return False
         return bool(2 * direction @ self.heavy @ direction > direction @ gram @ direction)
-
-    def kept(self, gram: Floats, m: int, back: Floats, length: float) -> Array | None:
-        """K, symmetric: what cuts leave of the change of scores, beside what they leave of most.
-
-        Scores are those of rows back' x with normal errors, cut where they are ``length`` errors long.
-        Of rows that long the share p is not cut, and changes with the coefficients. A direction lacks
-        1 - p for such rows, as far as they make it, by the second moments ``gram`` of all ``m``. How
-        long they are there follows from how many share it: k alike make k l^2/m.
-        """
-        if self.heavy is None or self.alone is None or not length > 0:
-            return None
-        values, vectors = np.linalg.eigh(back.T @ gram @ back)
-        root = (vectors / np.sqrt(np.maximum(values, _SEEN * values[-1]))) @ vectors.T
-        made, ways = np.linalg.eigh(root @ back.T @ self.heavy @ back @ root)
-        along = ((ways.T @ back.T @ self.alone @ back) * ways.T).sum(axis=1)
-        size = np.sqrt(np.maximum(m * along, 1e-300))
-        lost = np.clip(made, 0.0, 1.0) * special.erfc(length / size / math.sqrt(2))
-        return np.asarray((ways * np.maximum(1 - lost, _LEAST_KEPT)) @ ways.T)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -99,28 +68,22 @@ class FewRows:
             "differ": self.differ,
             "far": None if self.far is None else self.far.to_dict(),
             "heavy": None if self.heavy is None else self.heavy.tolist(),
-            "alone": None if self.alone is None else self.alone.tolist(),
         }
 
     @classmethod
     def from_dict(cls, saved: Any, gram: Array) -> FewRows:
         """From JSON; raises whatever it may where this is not what `to_dict` wrote of such rows."""
-        added, differ, far = (saved[k] for k in ("added", "differ", "far"))
-        heavy, alone = (
-            None if saved[k] is None else np.array(saved[k], dtype=np.float64)
-            for k in ("heavy", "alone")
-        )
+        added, differ, far, heavy = (saved[k] for k in ("added", "differ", "far", "heavy"))
         if differ is not None and type(differ) is not bool:
             raise ValueError
         if added is not None:
             added = np.array(added, dtype=np.float64)
             _require_part(gram, added, _FEW_ROWS - 1)
         if heavy is not None:
+            heavy = np.array(heavy, dtype=np.float64)
             _require_part(gram, heavy, 1)
-        if alone is not None:
-            _require_part(gram, alone, 1)
         far = None if far is None else FarScores.from_dict(far, len(gram))
-        return cls(added, differ, far, heavy, alone)
+        return cls(added, differ, far, heavy)
 
 
 def few_differ(residual: Array, weight: Array) -> bool:

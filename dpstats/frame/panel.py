@@ -166,16 +166,13 @@ def _factors(terms: Sequence[str]) -> list[set[str]]:
 
 def _part(moments: PublicMoments, kept: Sequence[int]) -> PublicMoments:
     at, few = np.asarray(kept), moments.few
-    added, heavy, alone = (
-        None if part is None else part[np.ix_(at, at)] for part in (few.added, few.heavy, few.alone)
-    )
     return replace(
         moments,
         design=subset_design(moments.design, moments.design.formula, list(kept)),
         gram=moments.gram[np.ix_(at, at)],
         cross=None if moments.cross is None else moments.cross[at],
         # scores of another fit are not those of this one
-        few=FewRows(added, few.differ, None, heavy, alone),
+        few=FewRows(None if few.added is None else few.added[np.ix_(at, at)], few.differ),
     )
 
 

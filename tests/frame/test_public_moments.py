@@ -1,7 +1,6 @@
 """Public moments: exact sums, no rows, and errors that say how to go on."""
 
 import json
-import math
 import pickle
 from dataclasses import replace
 
@@ -97,26 +96,6 @@ def test_rows_that_decide_a_direction_by_themselves_are_known(clean):
     for wrong in (2 * found.gram, -found.few.heavy, np.full((4, 4), np.nan), np.eye(3)):
         with pytest.raises(PublicDataError, match="not written by"):
             PublicMoments.from_json(json.dumps(saved | {"few": few | {"heavy": wrong.tolist()}}))
-        with pytest.raises(PublicDataError, match="not written by"):
-            PublicMoments.from_json(json.dumps(saved | {"few": few | {"alone": wrong.tolist()}}))
-
-
-@pytest.mark.parametrize("times", [1, 3])
-def test_what_a_cut_leaves_of_scores_of_few_rows(clean, times):
-    """Of a level that a few public rows have, whose scores are mostly cut; of the others all is left."""
-    m = len(clean)
-    rows = clean.assign(b=(np.arange(m) < times).astype(float))
-    found = public_moments("y ~ x + b", rows)
-    values, vectors = np.linalg.eigh(found.gram)
-    back = vectors / np.sqrt(values)
-    kept = found.few.kept(found.gram, m, back, math.sqrt(m / times))
-    share, ways = np.linalg.eigh(kept)
-    assert share[0] == pytest.approx(0.68, abs=0.03), "one standard error"
-    assert share[1:] == pytest.approx(1.0, abs=0.02)
-    along = back @ ways[:, 0]
-    assert np.abs(along).argmax() == list(found.terms).index("b")
-    assert found.few.kept(found.gram, m, back, 1e9) == pytest.approx(np.eye(3), abs=1e-12)
-    assert public_moments("y ~ x", clean).few.kept(found.gram, m, back, 1.0) is None
 
 
 def test_few_residuals_that_make_the_mean_square_are_known(clean):

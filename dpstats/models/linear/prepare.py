@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
-from dpstats.frame import Design, FewRows, PublicMoments
+from dpstats.frame import Design, FarScores, PublicMoments
 from dpstats.models.linear.estimate import condition_lines
 from dpstats.models.linear.planning import AGAIN, LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.view import View
@@ -56,10 +56,10 @@ class Prepared:
         What is said of the moments and of the plan.
     marks : array or None
         Shares of public rows that have ones in a column of zeros and ones, where responses are that too.
-    few : FewRows
-        What a few of the ``m`` public rows decide.
-    gram : array or None
-        Second moments of the public rows.
+    few_differ : bool or None
+        Whether few public rows make the mean square of their residuals; None: not known.
+    far : FarScores or None
+        Where the long scores of public rows point, of which there are ``m``.
     radius : float or None
         Length to which rows were cut for these moments.
     taken : float
@@ -79,9 +79,9 @@ class Prepared:
     lines: tuple[Diagnostic, ...]
     marks: Floats | None = None
     radius: float | None = None
-    few: FewRows = field(default_factory=FewRows)
-    gram: Floats | None = None
+    few_differ: bool | None = None
     taken: float = 0.0
+    far: FarScores | None = None
     m: int | None = None
     look: FirstLook | None = None
 
@@ -201,11 +201,9 @@ def prepared(
         *how,
         marks=marks,
         radius=radius,
-        few=replace(moments.few, far=None, heavy=None, alone=None)
-        if session.by_person
-        else moments.few,
-        gram=moments.gram,
+        few_differ=moments.few.differ,
         taken=taken,
+        far=None if session.by_person else moments.few.far,
         m=moments.m,
     )
 

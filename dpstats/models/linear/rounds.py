@@ -36,7 +36,9 @@ from dpstats.score_rounds.estimate import (
     pool_steps,
     pool_weighed,
 )
+from dpstats.score_rounds.first_look import effects_of_few
 from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
+from dpstats.score_rounds.rare_rows import kept_of_levels
 from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Windows
 from dpstats.score_rounds.rounds import (
     RoundPlan,
@@ -322,16 +324,17 @@ class LinearRounds(ScoreRounds[LinearStep]):
         )
 
     def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
-        """What the cut leaves of the change of scores along what few public rows have.
-
-        Private rows like these are few too, and long: most of their scores are cut, and say less of a
-        coefficient than its second moment has it.
-        """
-        ready = self.ready
-        if ready.gram is None or ready.m is None or self.oblique is not None:
+        """What the cut leaves of the change of scores of rare levels; not where long rows weigh less."""
+        ready, session = self.ready, self.session
+        if not self._tells_moments or session.leverage is not None:
             return None
+        root = ready.at.whitening.root
+        moments = root.T @ self.curvature_of_rows.used @ root
         back = ready.at.back if lean is None else ready.at.back @ lean.turn
-        return ready.few.kept(ready.gram, ready.m, back, cut.length / cut.unit)
+        levels, constant = effects_of_few(ready.design), ready.design.constant
+        weight = 1.0 if constant is None else float(moments[constant, constant])
+        at = np.flatnonzero(levels).tolist()
+        return kept_of_levels(moments, at, back, cut.length / cut.unit, weight)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out.
@@ -342,7 +345,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         lengths = self.session.leverage
         if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
             return None
-        long, far, m = self.far_scores(tail), self.ready.few.far, self.ready.m
+        long, far, m = self.far_scores(tail), self.ready.far, self.ready.m
         if far is None or m is None:
             return long
         unit = tail.quantile
@@ -389,7 +392,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
         Nor where public residuals are longer than private ones, but alike: those are of other units.
         """
-        if self.ready.few.differ is False:
+        if self.ready.few_differ is False:
             return 0.0
         body = _SHORT * seen.tail.quantile / PRODUCT_QUANTILE
         return max((self.ready.expected or 0.0) ** 2 - body**2, 0.0)
