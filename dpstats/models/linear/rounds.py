@@ -59,6 +59,8 @@ _NOISELESS, _STILL = 0.03, 1e-4
 """Noise, and steps, that are next to nothing, as a share of an error of sampling."""
 _SLIGHT = 0.25
 """A step that spoils no fit, as a share of a residual standard deviation."""
+_RUNAWAY = 100.0
+"""Times as long as residuals were before, those of some rows, from which steps have led away."""
 _ALL = 0.95
 """Part of the change of scores that cuts leave, from which on they are taken to leave all."""
 _FARTHER = 2.0
@@ -222,8 +224,13 @@ class LinearRounds(ScoreRounds[LinearStep]):
         A step that is longer than noise at a chance of one in a thousand, than twice what noise and
         sampling leave, and than a quarter of a residual, was not the last one; unless it counts long
         rows that weighed less before, or goes where scores lean, as far scores count there only in it,
-        or where few rows do, of which most scores are cut: `pooled` allows for what is left there.
+        or where few rows do, of which most scores are cut: `pooled` allows for what is left there. Nor
+        has a fit settled where a step has brought some rows far off, as it does where those of a rare
+        level were cut for all moments, and steps along it are too long.
         """
+        units = [plan.cut.unit for plan in self.plans]
+        if units[-1] > _RUNAWAY * min(units):
+            return False
         made = islice(zip(self._alike(), self.plans, strict=True), self.since, None)
         used = [step for step, how in made if self.ready.arrived or how.pooled]
         if len(used) < 2:

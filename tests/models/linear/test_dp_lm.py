@@ -666,6 +666,18 @@ def test_a_level_that_one_public_row_has_is_not_held_at_that_row() -> None:
     assert np.sqrt(np.nanmean(np.square(away))) < 1.6
 
 
+def test_steps_that_lead_away_end_without_errors() -> None:
+    """Of a rare mark times a number, whose rows were cut for all moments: its slope was -19,052."""
+    rng = np.random.default_rng(1077)
+    b = (rng.random(5200) < 0.02).astype(float)
+    b[:200] = np.arange(200) < 4
+    x = rng.normal(size=5200)
+    rows = pd.DataFrame({"x": x, "b": b, "y": 1 + x / 2 + b - 0.3 * b * x + rng.normal(size=5200)})
+    found = dp_lm("y ~ x * b", rows[200:].reset_index(drop=True), rows[:200], mu=1, seed=77)
+    assert np.isnan(found.se()["x:b"])
+    assert any("did not converge" in note for note in found.notes)
+
+
 @pytest.mark.parametrize("unit", [1 / 128, 128])
 def test_the_unit_of_weights_is_no_matter_without_public_rows(unit: float) -> None:
     """Small weights made all rows look far out, and errors twenty times too long."""
