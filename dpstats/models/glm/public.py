@@ -315,7 +315,7 @@ def private_start(
         typical=typical_of(family, design, moment / weight, seen.whitening, weight, uneven),
         information=information,
         known=False,
-        leverage=seen.radius / root,
+        leverage=seen.radius,
         longer=longer if family.binary else None,
         hidden=seen.hidden,
         nothing=seen.nothing,
