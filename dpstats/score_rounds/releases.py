@@ -232,7 +232,7 @@ class ScoreSession(Session[ScoreRows]):
     def weigh(self, leverage: float | None) -> None:
         """From which length on rows weigh less, from now on (`rows`); None: all weigh the same."""
         self._exact.clear()
-        self._rows.leverage = leverage
+        self._rows.leverage = _safe(leverage)
 
     def rows_of_persons(self, share: float) -> PersonCounts:
         """How many rows persons have: a histogram, then all rows, of nobody more than it shows.

@@ -186,8 +186,8 @@ class LinearModel(MarginalModel):
         name = self.design.weights
         if name is None:
             return 1.0
-        rows = new_rows(newdata, "predict")
-        if name in rows:
+        rows = newdata if isinstance(newdata, pd.DataFrame) else new_rows(newdata, "predict")
+        if list(rows).count(name) == 1:
             weight = pd.to_numeric(rows[name], errors="coerce").to_numpy(dtype=float)
             return np.where(weight > 0, weight, np.nan)
         warn_at_call(
