@@ -223,8 +223,8 @@ def leaning_line(
     if name != "Intercept" and "[T." not in name:
         note += (
             "; if it has many values, and the mean is not linear in it, a logarithm or a spline "
+            "shortens intervals"
         )
-        note += "shortens intervals"
     return (Diagnostic("leaning scores", min(float(share[most]), 1.0), None, note),)
 
 

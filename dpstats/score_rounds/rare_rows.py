@@ -40,7 +40,7 @@ def kept_of_levels(
 
     Notes
     -----
-    Rows of a level lie about their mean m, which moments tell, at a distance of d - 1 or so. With normal
+    Rows of a level lie about their mean m, which moments tell, at the root of d - 1 or so. With normal
     residuals the share P(\\|N(0, 1)\\| > length/l) of the scores of rows of length l is cut. Along m
     that is missing, as far as these rows make the moment there.
 
