@@ -467,6 +467,12 @@ lines(
         '`by="g"` for `region | g`; `.contrasts()` for pairs',
     ),
     (
+        "emmeans::emmip(fit, region ~ educ, at = list(educ = c(8, 16)), CIs = TRUE)",
+        'dp_lm("wage ~ educ * region", d, public=pub, mu=1)'
+        '.emmeans("educ", by="region", at={"educ": [8, 16]}).plot()',
+        "`plot()` of contrasts, predictions, slopes and comparisons too",
+    ),
+    (
         "simulate(fit, 1)",
         "fit.simulate(100, pub, seed=1)",
         "covariates are drawn from rows that you give",
