@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import in_prose, returning_text, spelled
+from dpstats.arguments import in_prose, returning_text
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
@@ -27,14 +27,14 @@ from dpstats.errors import ArgumentError
 from dpstats.frame import Design, SpentOn
 from dpstats.margins.contrasts import Asked
 from dpstats.margins.lines import ResponseScale, Task, of_response, spreads, task_of
-from dpstats.margins.new_rows import margins_page, null_of
+from dpstats.margins.new_rows import margins_page
 from dpstats.margins.releases import AverageSession, AverageShares, ReleasedSums
 from dpstats.margins.rows import Cuts, ValueSource
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.public_input import both_together, same_unit
-from dpstats.report.estimates import plot_estimates
+from dpstats.report.estimates import Plotted
 from dpstats.report.format import format_scalar
 from dpstats.report.frames import WholeFrame
 from dpstats.report.model import diagnostics_table, privacy_blocks, privacy_line
@@ -93,7 +93,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PrivateMargins(Released):
+class PrivateMargins(Plotted, Released):
     """Averages over private rows, with the privacy that they cost beside their fit.
 
     Attributes
@@ -150,22 +150,6 @@ class PrivateMargins(Released):
     def to_markdown(self) -> str:
         """The page as Markdown."""
         return str(self._printed().to_markdown())
-
-    @spelled
-    def plot(self, ax: Any = None) -> Any:
-        """Averages with their intervals, the first on top.
-
-        Needs matplotlib (``pip install "dpstats[plot]"``).
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return plot_estimates(self.frame, null_of(self.frame, self.title), ax)
 
     def tidy(self) -> pd.DataFrame:
         """A copy of ``frame``."""

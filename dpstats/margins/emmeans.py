@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from dpstats.arguments import (
     in_prose,
@@ -34,10 +33,10 @@ from dpstats.frame import Design, design_matrix
 from dpstats.frame.design import BoundFactor
 from dpstats.frame.formula.engine import short_level
 from dpstats.frame.formula.evaluate import State, basis, evaluate
-from dpstats.margins.lines import ResponseScale
+from dpstats.margins.lines import ResponseScale, columns_read
 from dpstats.margins.new_rows import margins_page
 from dpstats.margins.rows import slope_of
-from dpstats.report.estimates import plot_estimates
+from dpstats.report.estimates import Plotted
 from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import OnPage, Page
 from dpstats.report.texts import Paragraph
@@ -221,7 +220,7 @@ def _places(name: str, value: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MarginalMeans(OnPage):
+class MarginalMeans(Plotted, OnPage):
     """Estimated marginal means, and what `contrasts` makes of them.
 
     Attributes
@@ -255,22 +254,6 @@ class MarginalMeans(OnPage):
         """The means as they print."""
         page = margins_page(self.frame, "Estimated marginal means")
         return Page((*page.parts, Paragraph(self.remark), Paragraph(self.derived)))
-
-    @spelled
-    def plot(self, ax: Any = None) -> Any:
-        """Means with their intervals; against a number, if the first name is one, as curves.
-
-        Needs matplotlib (``pip install "dpstats[plot]"``).
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return plot_estimates(self.frame, None, ax)
 
     @spelled
     def contrasts(self, adjust: str = "tukey") -> Contrasts:
@@ -344,7 +327,7 @@ class MarginalMeans(OnPage):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Contrasts(OnPage):
+class Contrasts(Plotted, OnPage):
     """Differences of estimated marginal means.
 
     Attributes
@@ -388,21 +371,9 @@ class Contrasts(OnPage):
         said = [" ".join(remarks)] if remarks else []
         return Page((*page.parts, *map(Paragraph, [*said, self.derived])))
 
-    @spelled
-    def plot(self, ax: Any = None) -> Any:
-        """Differences with their intervals.
-
-        Needs matplotlib (``pip install "dpstats[plot]"``).
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return plot_estimates(self.frame, 0.0 if "estimate" in self.frame else 1.0, ax)
+    @property
+    def _null(self) -> float | None:
+        return super()._null if "estimate" in self.frame else 1.0  # ratios have names of their own
 
 
 def _adjusted(
@@ -476,7 +447,9 @@ def marginal_means(
     names = [*names, *held]
     grid = reference_grid(design, names, at or {}, column_means(design, moments[0]))
     # at its mean, a column that was left out is in the constant; at a value that is stated it is not
-    told = coefficients.follows(grid.rows, _read_by(design, {*names, *(at or {})}))
+    stated = {*names, *(at or {})}
+    reads = np.array([not read.isdisjoint(stated) for read in columns_read(design)])
+    told = coefficients.follows(grid.rows, reads)
     half = np.where(told, coefficients.halves(level, grid.rows), np.nan)
     error = np.where(told, coefficients.error_of(grid.rows), np.nan)
     eta = grid.rows @ coefficients.coef + grid.offset
@@ -493,15 +466,6 @@ def marginal_means(
     return MarginalMeans(
         frame, grid, coefficients, level, scale, type, remark, derived, tuple(held)
     )
-
-
-def _read_by(design: Design, names: Collection[str]) -> NDArray[np.bool_]:
-    """Which columns of the design some columns of the table enter."""
-    read = (
-        {name for text, _ in column.parts for name in design.factors[text].expr.columns}
-        for column in design.program
-    )
-    return np.array([not read_here.isdisjoint(names) for read_here in read])
 
 
 def _logarithm_of(design: Design, scale: ResponseScale) -> str | None:

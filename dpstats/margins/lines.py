@@ -168,18 +168,22 @@ def _added(design: Design, coef: Floats, contrast: Contrast) -> float | None:
     return None if one is None else one * contrast.step
 
 
+def columns_read(design: Design) -> list[set[str]]:
+    """Columns of the table that each column of the design reads."""
+    return [
+        {name for text, _ in column.parts for name in design.factors[text].expr.columns}
+        for column in design.program
+    ]
+
+
 def _alone(design: Design, name: str) -> list[int] | None:
     """Columns of the design that read a column of the table, where none of them reads another."""
     if any(name in factor.columns for factor in design.offset_factors):
         return None
-    found = []
-    for j, column in enumerate(design.program):
-        read = [design.factors[text].expr.columns for text, _ in column.parts]
-        if any(name in columns for columns in read):
-            if len(read) > 1 or set(read[0]) != {name}:
-                return None
-            found.append(j)
-    return found
+    found = {j: read for j, read in enumerate(columns_read(design)) if name in read}
+    if any(len(design.program[j].parts) > 1 or read != {name} for j, read in found.items()):
+        return None
+    return list(found)
 
 
 def _by_one(design: Design, coef: Floats, name: str) -> float | None:

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpstats.arguments import listed, spelled
+from dpstats.arguments import listed
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Change, Design, predicted_rows
 from dpstats.margins.contrasts import Asked, contrasts_of
 from dpstats.margins.lines import require_slope
 from dpstats.margins.rows import Mean, slope_of
-from dpstats.report.estimates import plot_estimates
+from dpstats.report.estimates import Plotted
 from dpstats.report.format import format_pval
 from dpstats.report.options import p_digits, shown_digits
 from dpstats.report.result import Coefficients, two_sided
@@ -35,7 +35,7 @@ _RELATIVE = 1e-4
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Margins(OnPage):
+class Margins(Plotted, OnPage):
     """Predictions, slopes or comparisons.
 
     Attributes
@@ -73,26 +73,9 @@ class Margins(OnPage):
         page = margins_page(self.frame, self.title, self.law)
         return Page((*page.parts, Paragraph(self.derived)))
 
-    @spelled
-    def plot(self, ax: Any = None) -> Any:
-        """Estimates with their intervals, the first on top.
-
-        Needs matplotlib (``pip install "dpstats[plot]"``).
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return plot_estimates(self.frame, null_of(self.frame, self.title), ax)
-
-
-def null_of(frame: pd.DataFrame, title: str) -> float | None:
-    """What no difference is in a table: nothing, 0, or 1 where it is of ratios."""
-    return float(title.startswith("Ratios")) if "statistic" in frame else None
+    @property
+    def _null(self) -> float | None:
+        return 1.0 if self.title.startswith("Ratios") else super()._null
 
 
 _NO_ERROR = (

@@ -7,10 +7,38 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpstats.arguments import spelled
 from dpstats.report.coefficients import folded, tall
 from dpstats.report.plot import COLOURS, GREY, axes, finish, line_style
 
 _LABEL = {"emmean": "mean", "odds_ratio": "odds ratio"}
+
+
+class Plotted:
+    """What has a ``frame`` of estimates, and can draw it."""
+
+    frame: pd.DataFrame
+
+    @property
+    def _null(self) -> float | None:
+        """What no difference is: nothing in a table of means, else 0."""
+        return 0.0 if "statistic" in self.frame else None
+
+    @spelled
+    def plot(self, ax: Any = None) -> Any:
+        """Estimates with their intervals, the first on top; against a number, curves of means.
+
+        Needs matplotlib (``pip install "dpstats[plot]"``).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_estimates(self.frame, self._null, ax)
 
 
 def plot_estimates(frame: pd.DataFrame, null: float | None, ax: Any) -> Any:

@@ -41,6 +41,7 @@ from dpstats.models.gaussian.fit import (
 )
 from dpstats.models.gaussian.known_covariance import ROUGH, FixedCovariance
 from dpstats.models.gaussian.marks import Marks, radius_with_marks, unseen_variance
+from dpstats.models.gaussian.mean_cuts import first_radius, last_mean_cut
 from dpstats.models.gaussian.mean_fit import SPREAD, TOLD_CUTS, last_mean, rows_of_mean
 from dpstats.models.gaussian.mean_spread import Spread
 from dpstats.models.gaussian.moments import Cell, Moments, cell_at, hardly_any, moments_of
@@ -49,8 +50,6 @@ from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,
     LEAST_RADIUS,
     cell_lengths,
-    first_radius,
-    last_mean_cut,
     spread_of_rows,
 )
 from dpstats.numerics.histogram import LogHistogram

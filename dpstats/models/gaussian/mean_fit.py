@@ -16,6 +16,12 @@ from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
 from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import loss_of_public
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
+from dpstats.models.gaussian.mean_cuts import (
+    DEAREST,
+    counted_variance,
+    first_radius,
+    last_mean_cut,
+)
 from dpstats.models.gaussian.mean_planning import (
     MeanPlan,
     papers_mean_cut,
@@ -28,15 +34,7 @@ from dpstats.models.gaussian.moments import (
 )
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
-from dpstats.models.gaussian.rounds import (
-    DEAREST,
-    LEAST_RADIUS,
-    cell_lengths,
-    counted_variance,
-    first_radius,
-    last_mean_cut,
-    spread_of_rows,
-)
+from dpstats.models.gaussian.rounds import LEAST_RADIUS, cell_lengths, spread_of_rows
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics

@@ -10,9 +10,9 @@ import numpy as np
 from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.known_covariance import FixedCovariance
+from dpstats.models.gaussian.mean_cuts import MeanCut
 from dpstats.models.gaussian.moments import Cell, Moments, mean_allowance
 from dpstats.models.gaussian.releases import CutRows
-from dpstats.models.gaussian.rounds import MeanCut
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import quadratic_forms
 from dpstats.report.released import Diagnostic

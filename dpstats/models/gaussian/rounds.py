@@ -8,7 +8,7 @@ released numbers only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,14 +32,13 @@ from dpstats.models.gaussian.marks import (
     radius_with_marks,
     unseen_variance,
 )
+from dpstats.models.gaussian.mean_cuts import first_radius, hidden_loss, mean_cut
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows
 from dpstats.models.gaussian.planning import KEEP_FOR_LAST, MORE_ROUNDS
 from dpstats.models.gaussian.releases import CellSession, CutRows
 from dpstats.models.gaussian.rows import Partition
 from dpstats.models.gaussian.tail_cuts import SeenTail, seen_tail
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.score_rounds.cuts import cut_for_intervals
-from dpstats.score_rounds.tails import median_excess, most_excess, tail_of
 
 COARSE_LIFT = math.sqrt(COARSE_RATIO)
 """b/g of the rounds before the last."""
@@ -48,16 +47,8 @@ _LEAST_LIFT = 0.2
 _OCTAVES = 32
 LEAST_RADIUS = 1.5
 """In units of sqrt(d): scales are known to a factor of two at best."""
-_SINGLE, _BEYOND = 0.1, 1.25
-"""Noise of counts that show single rows; and times as long as the longest, about a moved centre."""
-_FREE, _FREE_SPREAD = 0.2, 0.1
-"""Noise of a mean, in errors of sampling, and of a variance, relative, that a wider cut may cost."""
-DEAREST = 1.0
-"""Noise of a mean, in errors of sampling, that rows which nobody sees may cost."""
-_FARTHEST = 64.0
-"""Times the usual radius, up to which rows are looked for where counts show no lengths."""
-_ONE_SIDED = 0.5
-"""Share of what a cut takes off that counts as an error of a mean: columns have one long tail or two."""
+_FREE_SPREAD = 0.1
+"""Noise of a variance, relative, that a wider cut may cost."""
 _STRETCHED = 1.5
 """Times as far as in coordinates that were not stretched that the last cut may lie."""
 
@@ -221,7 +212,7 @@ def refine(
         )
     elif schedule.apart:
         moments = (
-            replace(moments[0], mean_lost=_hidden_loss(ready.lengths[0], moments[0], radii[0])),
+            replace(moments[0], mean_lost=hidden_loss(ready.lengths[0], moments[0], radii[0])),
         )
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
 
@@ -289,29 +280,6 @@ def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
     return [cell.seen_in(session.fast(cell.frame)) for cell in cells]
 
 
-def mean_cut(
-    noise: NoiseLevel,
-    share: float,
-    n: float,
-    d: int,
-    tail: SeenTail,
-    least: float,
-    expected: Callable[[Floats], Floats] | None = None,
-) -> tuple[float, float]:
-    """Where rows are cut for a mean, and what that may take off it, in standard deviations.
-
-    All that is lost may fall on one direction, as it does where one column has the tail: an interval
-    allows for that. ``least``: length that is never cut. ``expected``: what public rows say that a cut
-    takes off.
-    """
-    loss, unit = tail.mean_loss(), noise.vector(1.0, share, n, d) / math.sqrt(tail.variance)
-    if expected is not None:
-        loss = np.maximum(loss, expected(tail.losses.lengths) / math.sqrt(tail.variance))
-    best = tail.best_mean_cut(lambda length: math.sqrt(d) * unit * length, loss)
-    radius = max(best, least)
-    return radius, tail.at(loss, radius, 1.0)
-
-
 def spread_of_rows(
     session: CellSession,
     noise: NoiseLevel,
@@ -339,134 +307,6 @@ def _tail_cut(tail: SeenTail, d: int, unit: float) -> float:
     """Where noise of second moments, sd ``unit`` at a cut of 1, and what may be lost balance."""
     unit *= math.sqrt(d * (d + 1) / 2) / tail.variance
     return tail.best_cut(lambda length: unit * length**2, tail.spread_loss())
-
-
-@dataclass(frozen=True)
-class MeanCut:
-    """Where rows are cut for a mean.
-
-    Attributes
-    ----------
-    radius : float
-    lost : float
-        What errors count of what that takes off a mean, in standard deviations.
-    most : float
-        What it hardly takes off, by the counts of lengths and what tails may be: 5 % of laws take more.
-        Infinite where counts show nothing.
-    beyond : float
-        Share of the rows that are believed to be longer than the radius.
-    """
-
-    radius: float
-    lost: float
-    most: float
-    beyond: float
-
-    def lost_at_least(self, share: float, variance: float) -> float:
-        """What errors count, if a ``share`` of the rows is known to have been cut.
-
-        Those that were not thought to be long are taken to be twice as long as the radius.
-        """
-        unforeseen = max(share - self.beyond, 0.0)
-        return max(self.lost, unforeseen * self.radius / math.sqrt(variance))
-
-
-def last_mean_cut(
-    noise: NoiseLevel,
-    share: float,
-    n: int,
-    lengths: LogHistogram,
-    variance: float,
-    d: int,
-    expected: Callable[[Floats], Floats] | None = None,
-    dearest: float = DEAREST,
-) -> MeanCut:
-    """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
-
-    A radius at which noise is a small part of the error of sampling is never too large, but where counts
-    show every single row it need not be farther out than the longest. Where no long
-    tail is seen there may be one: as for scores, what counts and their noise leave possible is weighed
-    against the noise of the mean, `_ONE_SIDED` of it as if it had one direction. That noise is borne up
-    to ``dearest`` errors of sampling. ``expected``: what public rows say that cuts take off a mean, as
-    of those of a rare mark, which noise hides.
-    """
-    level = min(0.01, 0.3 / math.sqrt(n))
-    sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
-    free = min(_FREE * sd / math.sqrt(n) / unit, _longest(lengths))
-    radius = max(first_radius(lengths, n, d, level), free)
-    beyond, lost, most = seen_tail(lengths, d, n), 0.0, math.inf
-    if beyond is not None:
-        radius, lost = mean_cut(noise, share, n, d, beyond, radius)
-    farther = 0.0
-    if (quantile := lengths.quantile(0.9)) is not None:
-        tail = tail_of(lengths, quantile, n)
-        if beyond is None or expected is not None:
-            loss = None if expected is None else lambda c: expected(c) / _ONE_SIDED
-            cut = cut_for_intervals(tail, n, d, 2 / (n * unit), _ONE_SIDED, loss)
-            radius = max(radius, min(cut.length, dearest * sd / math.sqrt(n) / unit))
-        if beyond is None:
-            lost = _one_sided(tail.lengths, tail.excess(), radius) / sd
-    if expected is not None:
-        if quantile is None:  # of nearly all rows in one place
-            tried = radius * np.geomspace(1.0, _FARTHEST, 200)
-            radius = float(tried[np.argmin((unit * tried) ** 2 + expected(tried) ** 2)])
-        lost = max(lost, float(expected(np.array([radius]))[0]) / sd)
-    if quantile is not None:
-        most = most_excess(tail, n, radius, power=1) / sd
-        farther = float(np.interp(radius, tail.lengths, tail.share))
-    normal = float(scipy.stats.chi2.sf(radius**2 / variance, d))
-    return MeanCut(radius, lost, most, max(farther, normal))
-
-
-def _one_sided(lengths: Floats, excess: Floats, radius: float) -> float:
-    """What a cut is expected to take off a mean where no long tail is seen, but noise may hide one."""
-    return _ONE_SIDED * float(np.interp(radius, lengths, excess))
-
-
-def _hidden_loss(counts: LogHistogram, moments: Moments, radius: float) -> float:
-    """`_one_sided` of a mean that is released with second moments, in standard deviations."""
-    quantile = counts.quantile(0.9)
-    if quantile is None:
-        return 0.0
-    tail = tail_of(counts, quantile, max(round(moments.cell.n), 2))
-    return _one_sided(tail.lengths, tail.excess(), radius) / math.sqrt(moments.variance)
-
-
-def _longest(lengths: LogHistogram) -> float:
-    """A length that no row exceeds, where counts show every single one; else infinite."""
-    if lengths.noise_sd > _SINGLE or lengths.counts[-1] > 0.5:
-        return math.inf
-    return _BEYOND * float(lengths.edges()[1:][lengths.counts > 0.5].max(initial=0.0))
-
-
-def counted_variance(lengths: LogHistogram, n: int, d: int) -> float:
-    """Variance of rows in a direction, on average, by noisy counts of their lengths alone.
-
-    Up to where the tail begins as counts have it; beyond, the median over all laws that they leave
-    possible, or where a long tail was seen what stands out of the noise, if that is more.
-
-    Examples
-    --------
-    >>> rows = np.random.default_rng(1).normal(size=(10_000, 2))
-    >>> edges = LogHistogram(np.zeros(80), 5.0, -10, 20).edges()
-    >>> counts = np.histogram(np.linalg.norm(rows, axis=1), edges)[0].astype(float)
-    >>> 0.95 < counted_variance(LogHistogram(counts, 5.0, -10, 20), 10_000, 2) < 1.1
-    True
-    """
-    if lengths.quantile(0.9) is None:
-        return 1.0
-    tail, rows = tail_of(lengths, 1.0, n, power=2), lengths.rows(n)
-    begins, edges = tail.quantile, lengths.edges()
-    above = lengths.seen_above(edges)
-    at = np.concatenate([[0.0], edges[edges < begins], [begins]])
-    below = np.interp(at, edges, above[0] - above)
-    shorter = (1 - 0.1 * tail.rows / rows) * below / max(below[-1], 1e-300)
-    body = float(np.diff(at**2) @ (2 - shorter[1:] - shorter[:-1])) / 2
-    beyond, long = median_excess(tail, n, begins), seen_tail(lengths, d, n)
-    if long is not None:
-        beyond = max(beyond, long.counted_excess(begins))
-    beyond *= n / rows
-    return max((body + beyond) / d, 1e-12)
 
 
 def _mean_apart(
@@ -554,12 +394,6 @@ def cell_lengths(
     octave = math.floor(math.log2(math.sqrt(cells[0].d)))
     frames = [c.frame for c in cells]
     return session.lengths(share, partition, frames, octave - 10, _OCTAVES)
-
-
-def first_radius(lengths: LogHistogram, n: float, d: int, tail: float = 0.05) -> float:
-    """Length that this share of rows exceeds, or more of them where the noise hides so few."""
-    level = 1 - max(tail, min(4 * lengths.noise_sd / max(n, 1.0), 0.25))
-    return lengths.quantile(level) or 2 * math.sqrt(d)
 
 
 def typical_radius(lengths: LogHistogram, n: float, d: int, size2: float) -> float:

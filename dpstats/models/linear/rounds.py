@@ -332,16 +332,20 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
         """What the cut leaves of the change of scores of rare levels; not where long rows weigh less."""
-        ready, session = self.ready, self.session
-        if not self._tells_moments or session.leverage is not None:
+        ready, levels = self.ready, self._levels
+        if not (levels and self._tells_moments) or self.session.leverage is not None:
             return None
         root = ready.at.whitening.root
         moments = root.T @ self.curvature_of_rows.used @ root
         back = ready.at.back if lean is None else ready.at.back @ lean.turn
-        levels, constant = effects_of_few(ready.design), ready.design.constant
+        constant = ready.design.constant
         weight = 1.0 if constant is None else float(moments[constant, constant])
-        at = np.flatnonzero(levels).tolist()
-        return kept_of_levels(moments, at, back, cut.length / cut.unit, weight)
+        return kept_of_levels(moments, levels, back, cut.length / cut.unit, weight)
+
+    @cached_property
+    def _levels(self) -> list[int]:
+        """Columns that are one in some rows, and zero in all others."""
+        return [int(j) for j in np.flatnonzero(effects_of_few(self.ready.design))]
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out.
