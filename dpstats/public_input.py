@@ -236,10 +236,8 @@ def check_terms(design: Design, ridge: float) -> None:
         warn_at_call(f"within their limits {reason}")
 
 
-def require_bounds(
-    function: str, public: Any, limits: Mapping[str, Any] | None, needed: str
-) -> None:
-    """Bounds come from public rows or are declared; never from private rows."""
+def check_sizes(limits: Mapping[str, Any] | None) -> None:
+    """Ends of ranges are numbers that double precision can compute with."""
     for name, value in mapping("limits", limits).items():
         ends = [number(v) for v in value] if isinstance(value, tuple) else []
         sizes = [abs(v) for v in ends if v is not None and v != 0 and math.isfinite(v)]
@@ -248,6 +246,13 @@ def require_bounds(
                 f"limits[{name!r}] is too large or too small for double precision: change the unit "
                 "of the column."
             )
+
+
+def require_bounds(
+    function: str, public: Any, limits: Mapping[str, Any] | None, needed: str
+) -> None:
+    """Bounds come from public rows or are declared; never from private rows."""
+    check_sizes(limits)
     if public is None and not limits:
         raise PublicDataError(
             f"{function} needs bounds, and never takes them from private rows. Either pass a public "

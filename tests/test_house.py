@@ -89,7 +89,7 @@ _MAY: dict[str, set[str]] = {
     "models.mixture": {*_MODEL, "models.gaussian"},
     "models.eptr_linear": {*_MODEL, "models.linear"},
     "models.eptr_bayes": {*_MODEL, "column_search"},
-    "models.eptr_nw": _MODEL,
+    "models.eptr_nw": {*_MODEL, "column_search"},
     "models.eptr_own": _MODEL,
 }
 """What a folder, or a file at the top, may import beside itself and `_BASE`."""

@@ -23,8 +23,9 @@
 # 4. what notes and refusals say: a rare level, columns that say the same, missing values, a budget that
 #    is too small;
 # 5. logistic regression;
-# 6. what public rows would buy, and when to get some;
-# 7. what such a fit does not see.
+# 6. a curve;
+# 7. what public rows would buy, and when to get some;
+# 8. what such a fit does not see.
 #
 # Calls have `seed=` so that the page says the same whenever it is built. A real release has none,
 # since whoever knows the seed can take the noise off.
@@ -37,7 +38,7 @@ import numpy as np
 import pandas as pd
 import statsmodels.formula.api as smf
 
-from dpstats import Budget, dp_glm, dp_lm, etable
+from dpstats import Budget, dp_glm, dp_lm, eptr_nw, etable
 from dpstats.errors import DPStatsError
 
 pd.set_option("display.width", 100)
@@ -244,6 +245,16 @@ logistic.tidy().round(4)
 
 # %%
 logistic.odds_ratios().round(3)
+
+# %% [markdown]
+# ## A curve
+#
+# `eptr_nw` needs no more: where rows lie is found first, then a polynomial, and the curve corrects it. The
+# bandwidth follows from rows and budget; state another with `bandwidth=`, in the unit of the column.
+
+# %%
+# alt: The released curve of log wages by age with its band.
+eptr_nw("log(wage) ~ age", data, mu=1, seed=1).plot()
 
 # %% [markdown]
 # ## What public rows buy

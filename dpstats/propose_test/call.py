@@ -44,6 +44,12 @@ class Spend:
     allow_unproved: bool = False
 
     @property
+    def gaussian(self) -> Privacy:
+        """The total of a release that no test stands before."""
+        assert isinstance(self.total, Privacy)
+        return self.total
+
+    @property
     def mu(self) -> float:
         """The Gaussian of this total, for planning."""
         if isinstance(self.total, Privacy):

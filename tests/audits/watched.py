@@ -229,9 +229,9 @@ PLACES = {
     ),
     "eptr_nw": Place(
         "dpstats.models.eptr_nw.eptr_nw",
-        "KernelSession",
-        ("sums", "adaptive", "tested", "papers"),
-        inner="dpstats.models.eptr_nw.fit",
+        "ColumnSession KernelSession",
+        ("curve_alone", "sums", "adaptive", "tested", "papers"),
+        inner="dpstats.models.eptr_nw.alone dpstats.models.eptr_nw.fit",
     ),
     "eptr": Place("dpstats.models.eptr_own.eptr", "", ("tested_estimate",)),
     "dp_mean": Place(

@@ -149,7 +149,7 @@ def test_prints_are_the_short_pages() -> None:
     assert lines[5] == "Priors and means by class:"
     assert lines[6].split() == ["prior", "x_1", "log(<b>)"]
     lines = KERNEL._printed().to_text().splitlines()
-    assert lines[3] == "Bandwidth: x_1 8.24 (chosen on public rows)"
+    assert lines[3] == "Bandwidth: x_1 8.24 (from released scales)"
     assert "18 more points in .curve" in lines
     for page in (BAYES._printed(), KERNEL._printed(), OWN._printed()):
         assert "Error bounds" not in page.to_text()

@@ -15,7 +15,6 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from typing import Any
 
-from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import as_int, check_numbers, choose, naming, require_one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged
@@ -197,8 +196,7 @@ def eptr_bayes(
     columns = None
     if geometry is None:
         assert declared is not None
-        assert isinstance(spend.total, Privacy)
-        with ColumnSession(rows, declared.columns, False, spend.total, noise) as columns:
+        with ColumnSession(rows, declared.columns, False, spend.gaussian, noise) as columns:
             geometry = find_features(columns, declared, rows.n, spend.mu)
     cut = geometry.cut
     with ClassSession(

@@ -100,9 +100,7 @@ class Scale:
         local = squares / degree
         c = residuals.square
         mean = float(np.clip(mass @ local / total, 1e-4, 1.0))
-        beyond = 0.0
-        for side, bound in zip((residuals.below, residuals.above), bounds, strict=True):
-            beyond += side.squares(c) - side.squares(max(bound, c))
+        beyond = residuals.beyond_squares(bounds)
         relative, error = local / mean, noise / degree / mean
         between = float(mass @ ((relative - 1) ** 2 - error**2)) / total
         return cls(c**2 * mean + beyond, mean, max(between, _BETWEEN**2))

@@ -1,24 +1,28 @@
 """Kernel regression (Nadaraya and Watson) under differential privacy: one release for a whole curve.
 
-The way of a call: public rows (or declared limits) give the box, a public fit that the private rows
-correct, bandwidths and nodes; a `KernelSession` releases sums or nodes; any number of predictions
-follow. The privacy is proved in `dpstats.models.eptr_nw.releases` and `dpstats.propose_test.curve`.
+The way of a call: public rows give the range, a public fit that private rows correct, bandwidths and
+nodes (`public`); without them private rows tell all of it first (`alone`). A `KernelSession` releases
+sums or nodes; any number of predictions follow. The privacy is proved in
+`dpstats.models.eptr_nw.releases` and `dpstats.propose_test.curve`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
-from dpstats.accounting.privacy import Privacy
 from dpstats.arguments import check_numbers, choose
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, warn_at_call
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.threads import one_blas_thread
+from dpstats.models.eptr_nw.alone import AloneTask, curve_alone, curve_design
 from dpstats.models.eptr_nw.fit import (
+    KernelFit,
     adaptive,
     make_test,
     papers,
@@ -27,13 +31,21 @@ from dpstats.models.eptr_nw.fit import (
     sums,
     tested,
 )
-from dpstats.models.eptr_nw.notes import FAR_FROM_PUBLIC, beyond_note, plan_notes
-from dpstats.models.eptr_nw.public import find_bandwidths, find_design, find_setting
+from dpstats.models.eptr_nw.notes import FAR_FROM_RANGE, beyond_note, plan_notes
+from dpstats.models.eptr_nw.public import (
+    CurveSetting,
+    CutAt,
+    find_bandwidths,
+    find_design,
+    find_points,
+    find_setting,
+)
 from dpstats.models.eptr_nw.releases import require_room
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
-from dpstats.propose_test.call import Kind
-from dpstats.public_input import require_bounds, without_person
+from dpstats.propose_test.call import Kind, Spend
+from dpstats.public_input import check_sizes, require_bounds, without_person
 from dpstats.report.shared_entries import documented
+from dpstats.score_rounds.first_look import check_budget, least_budget
 from dpstats.score_rounds.notes import later_rows_named, not_used
 
 _KINDS: dict[str, Kind] = {
@@ -80,12 +92,13 @@ def eptr_nw(
     formula : str
         ``"y ~ x1"`` or ``"y ~ x1 + x2"``: numbers, transformed as for `dp_lm`.
     {data}
-        Responses are cut to a band around the public fit: by default chosen from a released
+        Responses are cut to a band around the polynomial: by default chosen from a released
         histogram of the residuals, else a public one. Rows with a missing value, or farther than a
-        bandwidth from the public range, are not used.
+        bandwidth from the range of the curve, are not used.
     public : table, optional
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
-        that the private rows correct, the bandwidths and the cut.
+        that the private rows correct, the bandwidths and the cut. Without them a part of the total
+        finds out where the rows lie, and pays for a first curve that tells a polynomial.
     epsilon, delta, mu, rho : float
         The total privacy of the call in one unit; the methods other than "gp" take epsilon and delta.
     at : table, array or mapping, optional
@@ -96,7 +109,8 @@ def eptr_nw(
     bandwidth : float or mapping, optional
         Standard deviation of the Gaussian kernel in the covariates' units, one for all or one for each.
         By default chosen on public rows, with the cost of privacy, and no less than half the distance
-        between neighbouring values of a covariate.
+        between neighbouring values of a covariate; without them it follows from the number of rows,
+        the budget, and released scales of the covariates.
     method : {"gp", "adaptive", "ptr", "paper"}, optional
         "gp" (default): sums with noise that is itself a smooth random function (Hall, Rinaldo and
         Wasserman 2013). "adaptive": values at nodes, with noise for a private bound on how many rows
@@ -106,10 +120,10 @@ def eptr_nw(
         For "ptr" and "paper": the sum of kernel weights that is expected at each node; by default from
         public rows.
     limits : mapping, optional
-        Without public rows: a range per column of the data, ``{"x1": (0, 1), "y": (0, 10)}``, also
-        where the formula takes its logarithm; bandwidth is then required. By default limits that are
-        far too wide cost little: the curve is released about where responses are seen, and shown where
-        rows are.
+        Ranges of columns of the data, without public rows, also where the formula takes a logarithm:
+        ``{"x1": (0, 1), "y": (0, 10)}``. "gp" needs none: ranges leave out rows beyond them, and
+        limits that are far too wide cost nothing. The other methods need one for every column, and
+        bandwidth.
     {calibration, allow_unproved, eta, budget, rows_per_person, person, executor, progress, seed}
 
     Returns
@@ -133,8 +147,8 @@ def eptr_nw(
 
     Notes
     -----
-    The curve is a public polynomial plus a kernel mean of its residuals; intervals are for that
-    curve of the population. They allow for noise, sampling, what was cut, and (by default) for what
+    The curve is a polynomial plus a kernel mean of its residuals; intervals are for that curve of
+    the population. They allow for noise, sampling, what was cut, and (by default) for what
     smoothing would do to a curve like the fit: at the ends of a steep curve that is most of an
     interval. Standard errors leave it out, since it is no spread: it does not fall with the budget,
     but with the bandwidth. Jumps and bends much narrower than the bandwidth are smoothed over, and
@@ -157,12 +171,26 @@ def eptr_nw(
     ['age', 'fit', 'std_error', 'lwr', 'upr']
     >>> fit.predict(public).shape
     (318,)
+
+    From private rows alone:
+
+    >>> alone = eptr_nw("rate_marriage ~ age", private, mu=1, seed=1)
+    >>> bool((alone.predict(public) - fit.predict(public)).abs().max() < 0.5)
+    True
     """
     method = choose("eptr_nw", KERNEL_METHODS, method, "gp")
     check_numbers(0.0, eta)
-    require_bounds(
-        "eptr_nw", public, limits, "{'x1': (0, 1), 'y': (0, 10)}, with bandwidth=0.1 or another"
-    )
+    alone = public is None and method == "gp"
+    if alone:
+        check_sizes(limits)
+    else:
+        require_bounds(
+            f"eptr_nw with method='{method}'",
+            public,
+            limits,
+            "{'x1': (0, 1), 'y': (0, 10)}, with bandwidth=0.1 or another; or leave method out, which "
+            "needs neither",
+        )
     call, spend = Call.propose_test(
         "eptr_nw",
         method,
@@ -179,51 +207,71 @@ def eptr_nw(
     )
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
-    design = find_design(without_person(formula, person, public), public, limits)
-    sizes = find_bandwidths(bandwidth, design.terms[1:])
-    text = call.text(formula, {**call.given, "method": method, "limits": limits})
+    typed, formula = formula, without_person(formula, person, public)
+    design = None if alone else find_design(formula, public, limits)
+    sizes = None if design is None else find_bandwidths(bandwidth, design.terms[1:])
+    text = call.text(typed, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
+        if design is None:
+            design = curve_design(charged, formula, limits)
+            sizes = find_bandwidths(bandwidth, design.terms[1:])
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
-        find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
-        setting = find(2 / spend.mu)
-        test = make_test(setting, degree, spend) if method == "ptr" else None
-        points = papers_points(setting, degree, spend) if method == "paper" else None
-        counts_sd = planned_counts_sd(spend.mu) if method == "gp" else None
+        setting = None
+        release: Callable[[Noise], KernelFit]
+        if alone:
+            d = len(design.terms) - 1
+            least = least_budget(d + 2)  # a curve is more than a line
+            check_budget(rows.n, d, spend.mu, call.unit, delta, least)
+            task = AloneTask.of(design, limits or {}, sizes, find_points(at, design))
+            release = partial(curve_alone, rows, task, spend.gaussian)
+        else:
+            find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
+            setting = find(2 / spend.mu)
+            release = _way(rows, setting, method, degree, spend, find)
+        planned: tuple[str, ...] = ()
         if method == "gp":
             require_room(spend.mu)
-        planned = plan_notes(setting, counts_sd, rows.n)
+            planned = plan_notes(setting, planned_counts_sd(spend.mu), rows.n)
         for message in planned:
             warn_at_call(message)
     noise = call.noise()
-    if test is not None:
-        fit = tested(rows, setting, test, spend.total, noise)
-    elif points is not None:
-        fit = papers(rows, setting, points, noise)
-    else:
-        total = spend.total
-        assert isinstance(total, Privacy)
-        if method == "adaptive":
-            fit = adaptive(rows, setting, total, noise)
-        else:
-            fit = sums(rows, setting, total, noise, find)
-    if isinstance(fit.values, SumsCurve) and not setting.exact:
+    fit = release(noise)
+    if isinstance(fit.values, SumsCurve) and not fit.setting.exact:
         counted = fit.values.residuals.counted
-        unused = not_used(*counted, rows.n, design, public is None, FAR_FROM_PUBLIC)
+        unused = not_used(*counted, rows.n, design, public is None, FAR_FROM_RANGE)
         planned += later_rows_named(unused, call.unit)
-    planned += beyond_note(setting, design.terms[1:])
-    qualified = planned + charged.notes(rows.n, public, m=setting.m)
+    planned += beyond_note(fit.setting, design.terms[1:])
+    qualified = planned + charged.notes(rows.n, public, m=fit.setting.m)
     outcome = fit.outcome.items(qualified) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,
         formula=formula,
         design=design,
-        setting=fit.setting or setting,
+        setting=fit.setting,
         values=fit.values,
         privacy=charged.statement(fit.releases, noise.seeded),
         n=rows.n,
-        m=setting.m,
+        m=fit.setting.m,
         **outcome,
     )
     return charged.released(model)
+
+
+def _way(
+    rows: RowSource,
+    setting: CurveSetting,
+    method: str,
+    degree: Any,
+    spend: Spend,
+    find: Callable[[float, CutAt], CurveSetting],
+) -> Callable[[Noise], KernelFit]:
+    """What a method releases of a curve whose setting is public; tests are planned here."""
+    if method == "gp":
+        return partial(sums, rows, setting, spend.gaussian, find)
+    if method == "adaptive":
+        return partial(adaptive, rows, setting, spend.gaussian)
+    if method == "ptr":
+        return partial(tested, rows, setting, make_test(setting, degree, spend), spend.total)
+    return partial(papers, rows, setting, papers_points(setting, degree, spend))

@@ -72,7 +72,8 @@ class PolynomialCentre:
     def __call__(self, z: Floats) -> Floats:
         """Values at columns z (d, b)."""
         total = np.zeros(z.shape[1])
-        for term, c in zip(_terms(z, self.powers, self.middle, self.half), self.coef, strict=True):
+        terms = polynomial_terms(z, self.powers, self.middle, self.half)
+        for term, c in zip(terms, self.coef, strict=True):
             total += c * term
         return np.clip(total, self.least, self.most)
 
@@ -80,7 +81,7 @@ class PolynomialCentre:
         """Standard error of the polynomial at columns z (d, b): large away from public rows."""
         if self.covariance is None:
             return np.zeros(z.shape[1])
-        x = np.array(list(_terms(z, self.powers, self.middle, self.half))).T
+        x = np.array(list(polynomial_terms(z, self.powers, self.middle, self.half))).T
         square = quadratic_forms(x, self.covariance)
         widest = self.most - self.least if math.isfinite(self.most) else math.inf
         return np.asarray(np.minimum(np.sqrt(np.maximum(square, 0.0)), widest))
@@ -90,15 +91,21 @@ class PolynomialCentre:
         return replace(self, middle=self.middle / h, half=self.half / h)
 
 
-def _terms(
+def polynomial_terms(
     z: Floats, powers: Sequence[tuple[int, ...]], middle: Floats, half: Floats
 ) -> Iterator[Floats]:
+    """Products of powers, column by column, which beyond one half width go on as straight lines."""
     u = (z - middle[:, None]) / half[:, None]
+    inside = np.clip(u, -1.0, 1.0)
+    beyond = u - inside
     for power in powers:
         term = np.ones(z.shape[1])
-        for column, k in zip(u, power, strict=True):
-            for _ in range(k):
-                term = term * column
+        for column, out, k in zip(inside, beyond, power, strict=True):
+            if k:
+                below = np.ones(z.shape[1])
+                for _ in range(k - 1):
+                    below = below * column
+                term = term * (below * column + k * below * out)
         yield term
 
 
@@ -129,7 +136,7 @@ def choose_centre(
         powers = tuple(
             p for p in itertools.product(range(degree + 1), repeat=d) if sum(p) <= degree
         )
-        x = np.array(list(_terms(z, powers, middle, half))).T
+        x = np.array(list(polynomial_terms(z, powers, middle, half))).T
         inverse = np.linalg.pinv(x.T @ x, rcond=1e-10, hermitian=True)
         leverage = np.minimum(quadratic_forms(x, inverse), 0.99)
         coef = inverse @ (x.T @ y)

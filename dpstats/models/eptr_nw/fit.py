@@ -18,10 +18,9 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.release import Release
 from dpstats.models.eptr_nw.bands import Cover, Scale, seen, sharpened
-from dpstats.models.eptr_nw.estimate import constant_centre
 from dpstats.models.eptr_nw.notes import curve_notes, tails_note
 from dpstats.models.eptr_nw.planning import Residuals, Window
-from dpstats.models.eptr_nw.public import CurveSetting, CutAt, default_points
+from dpstats.models.eptr_nw.public import CurveSetting, CutAt
 from dpstats.models.eptr_nw.releases import (
     CURVE_MOVES,
     DENOMINATOR,
@@ -43,9 +42,6 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.notes import unseen_line
 
 _LENGTHS = 0.05  # share of the total for the histogram of residuals in "gp"
-_LOOKS, _CLOSER = 3, 2.0  # without public rows, as long as they bring responses so much closer
-_FINEST = 30  # powers of two by which responses may be less spread than their limits
-_SURE = 5.0  # standard deviations of noise above which a point surely has rows
 _PUBLIC_POINTS = 500  # public rows that tell, as well as more would, where rows are
 _COVER = 0.2  # share of the total for degrees in "adaptive"
 
@@ -54,55 +50,59 @@ _COVER = 0.2  # share of the total for degrees in "adaptive"
 class KernelFit:
     """A curve, the releases that it is made of, and what is reported of it.
 
-    ``setting``: where it is another than the one of the call.
+    ``setting``: with what was found in the rows.
     """
 
     values: SumsCurve | NodesCurve
     releases: tuple[Release, ...]
     outcome: Outcome
+    setting: CurveSetting
     answers: tuple[Answers, ...] = ()
-    setting: CurveSetting | None = None
 
 
 def sums(
     rows: RowSource,
     setting: CurveSetting,
     total: Privacy,
-    noise: Noise,
     refined: Callable[[float, CutAt], CurveSetting],
+    noise: Noise,
 ) -> KernelFit:
     """A histogram of residuals tells where to cut; the curve has what is left.
 
     ``refined``: the setting for noise of a sum, in R, and a cut.
     """
     with KernelSession(rows, setting.plan, total, noise) as session:
-        residuals = _look(session, setting.window, rows.n, setting.sigma, setting.residual)
-    alone, centre, width = setting.m is None, setting.centre, setting.sigma
-    for _ in range(_LOOKS if alone else 0):
-        # declared limits may be far too wide: once more, about where responses were seen
-        middle, half = residuals.body()
-        before, width = width, max(half, setting.sigma * 2.0**-_FINEST)
-        centre = constant_centre(float(centre.coef[0]) + middle, len(setting.low))
-        again = replace(setting.plan, centre=centre)
-        with KernelSession(rows, again, total, noise, after=session) as session:
-            residuals = _look(session, Window.about(width), rows.n, width)
-        if width > before / _CLOSER:
-            break
+        residuals = look(session, setting.window, rows.n, setting.sigma, setting.residual)
     sd = CURVE_MOVES / (total.mu * math.sqrt(session.left_of_granted))
     setting = refined(sd, lambda each: residuals.cut(each, DENOMINATOR))
-    if alone:
-        setting = replace(setting, centre=centre)
+    values, session = curve_of(rows, setting, residuals, total, noise, session)
+    return finished(values, setting, tuple(session.releases), rows.n)
+
+
+def curve_of(
+    rows: RowSource,
+    setting: CurveSetting,
+    residuals: Residuals,
+    total: Privacy,
+    noise: Noise,
+    after: KernelSession,
+    share: float | None = None,
+) -> tuple[SumsCurve, KernelSession]:
+    """The released sums of a curve; ``share`` of the total, by default all that is left."""
     features = Features.of(setting.nodes)
     plan = replace(setting.plan, square=residuals.square)
-    with KernelSession(rows, plan, total, noise, after=session) as session:
-        curve = session.curve(session.left, features)
-    values = SumsCurve(features, curve, residuals, setting.doubt, setting.sigma)
-    values, sure = _with_scale(values, setting)
-    if alone and setting.default and len(sure):
-        setting = replace(setting, shown=default_points(sure.min(axis=0), sure.max(axis=0), sure))
-    return KernelFit(
-        values, tuple(session.releases), _outcome(values, setting, rows.n), (), setting
-    )
+    part = 1.0 if share is None else min(share / after.left_of_granted, 1.0)
+    with KernelSession(rows, plan, total, noise, after=after) as session:
+        curve = session.curve(part * session.left, features)
+    return SumsCurve(features, curve, residuals, setting.doubt, setting.sigma), session
+
+
+def finished(
+    values: SumsCurve, setting: CurveSetting, releases: tuple[Release, ...], n: int
+) -> KernelFit:
+    """A released curve with its scales, and what is reported of it."""
+    values = _with_scale(values, setting)
+    return KernelFit(values, releases, _outcome(values, setting, n), setting)
 
 
 def planned_counts_sd(mu: float) -> float:
@@ -110,22 +110,20 @@ def planned_counts_sd(mu: float) -> float:
     return math.sqrt(2 / _LENGTHS) / mu
 
 
-def _look(
+def look(
     session: KernelSession, window: Window, n: int, scale: float, public: Floats | None = None
 ) -> Residuals:
+    """How far residuals lie from a centre; ``scale`` stands in where no row stands out."""
     share = min(_LENGTHS / session.left_of_granted, 1.0) * session.left
     counts = session.lengths(share, window.lowest, window.octaves, window.fine)
     return Residuals.of(counts, window, n, scale, public)
 
 
-def _with_scale(values: SumsCurve, setting: CurveSetting) -> tuple[SumsCurve, Floats]:
-    """The curve with local scales and points on which smoothing is judged.
-
-    Beside it, those of a grid that surely have rows.
-    """
+def _with_scale(values: SumsCurve, setting: CurveSetting) -> SumsCurve:
+    """The curve with local scales and points on which smoothing is judged."""
     points, part = setting.cover
     if not len(points):
-        return values, points
+        return values
     _, degree, squares, length = values.local_sums(points, setting.nodes, True)
     sums = values.sums
     mass = np.where(seen(degree, sums.below_sd), part * degree, 0.0)
@@ -152,8 +150,7 @@ def _with_scale(values: SumsCurve, setting: CurveSetting) -> tuple[SumsCurve, Fl
         some = setting.public[:: max(len(setting.public) // _PUBLIC_POINTS, 1), :-1]
         rows = some / smoothing.bandwidth
         covers.append(cover(rows, np.full(len(rows), setting.m / len(rows))))
-    sure = degree > _SURE * sums.below_sd + 1
-    return replace(values, covers=tuple(covers)), points[sure]
+    return replace(values, covers=tuple(covers))
 
 
 def _outcome(values: SumsCurve, setting: CurveSetting, n: int) -> Outcome:
@@ -165,6 +162,7 @@ def _outcome(values: SumsCurve, setting: CurveSetting, n: int) -> Outcome:
     at = blanked(at, values.seen(at), inside, setting)
     there = ~np.isnan(at.value)
     thin = float((at.weight[there] < 0.5).mean()) if there.any() else 1.0
+    name = "polynomial" if setting.m is None else "public fit"
     diagnostics = (
         Diagnostic("nodes", len(setting.nodes), None, "that carry the whole curve"),
         Diagnostic(
@@ -173,14 +171,14 @@ def _outcome(values: SumsCurve, setting: CurveSetting, n: int) -> Outcome:
             values.sums.below_sd,
             "rows near a point of the curve",
         ),
-        Diagnostic("points left to the public fit", thin, None, "share; too few rows are near"),
+        Diagnostic(f"points left to the {name}", thin, None, "share; too few rows are near"),
         Diagnostic("points left blank", float((~there).mean()), None, "share; no row is near"),
         *_smoothing_lines(setting),
         *unseen_line(counts_sd),
     )
     error = _error(setting, at.degree, at.noise_sd, values.sums.below_sd, None)
     spread = np.hypot(setting.doubt, public[1])
-    notes = curve_notes(at, (public[0], spread), thin, setting.narrow, setting.wide)
+    notes = curve_notes(at, (public[0], spread), thin, setting)
     return Outcome(True, error, diagnostics, notes + tails_note(setting, counts_sd, n))
 
 
@@ -211,7 +209,7 @@ def adaptive(rows: RowSource, setting: CurveSetting, total: Privacy, noise: Nois
             "budget or bandwidth, or use method='gp'.",
         )
     outcome = Outcome(True, error, diagnostics, notes)
-    return KernelFit(_at_nodes(setting, nodes), tuple(session.releases), outcome)
+    return KernelFit(_at_nodes(setting, nodes), tuple(session.releases), outcome, setting)
 
 
 def _at_nodes(setting: CurveSetting, nodes: NodeValues) -> NodesCurve:
@@ -332,9 +330,8 @@ def _answered(
     outcome = Outcome.of_test(
         tests[0], passed, "The public fit is shown instead.", error, diagnostics, notes
     )
-    return KernelFit(
-        _at_nodes(setting, nodes), releases, outcome, tuple(test.answers for test in tests)
-    )
+    told = tuple(test.answers for test in tests)
+    return KernelFit(_at_nodes(setting, nodes), releases, outcome, setting, told)
 
 
 PapersPoints = tuple[ApproximatePrivacy, tuple[SafetyTest, ...]]
@@ -389,7 +386,10 @@ def _smoothing_lines(setting: CurveSetting) -> tuple[Diagnostic, ...]:
     smoothing = setting.smoothing
     lines = [
         Diagnostic(
-            "residual cut", smoothing.radius, None, "responses are cut this far from the public fit"
+            "residual cut",
+            smoothing.radius,
+            None,
+            f"responses are cut this far from the {'middle' if setting.m is None else 'public fit'}",
         )
     ]
     if not math.isnan(smoothing.predicted):

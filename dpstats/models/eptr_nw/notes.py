@@ -16,28 +16,32 @@ _NAMED = 6
 """Points beyond the range that a note names one by one."""
 _FEW = 3
 """Public responses that differ from the most frequent one, below which they tell no scale."""
-FAR_FROM_PUBLIC = "covariates farther than a bandwidth from the public or declared range"
+FAR_FROM_RANGE = "covariates farther than a bandwidth from the range of the curve"
 _YES_NO = 2
 """Different public responses that have no tail."""
 _BLIND = 0.02
 """Share of the rows, as noise of a count, from which a histogram of residuals shows next to nothing."""
 
 
-def plan_notes(setting: CurveSetting, counts_sd: float | None, n: int) -> tuple[str, ...]:
-    """What is to be said before rows are read. ``counts_sd``: noise of counts of residuals, if any."""
+def plan_notes(setting: CurveSetting | None, counts_sd: float, n: int) -> tuple[str, ...]:
+    """What is to be said before rows are read. ``counts_sd``: noise of counts of residuals.
+
+    ``setting``: of public rows, if any.
+    """
     notes = []
-    if setting.varied is not None and setting.varied < _FEW:
+    if setting is not None and setting.varied is not None and setting.varied < _FEW:
         one = setting.varied == 1
         notes.append(
             f"Only {setting.varied} of the {setting.m} public responses differ{'s' * one} from all "
             "others: how far responses lie from the curve is guessed from so few, and intervals may "
-            "miss. More public rows help; or none, with limits= and bandwidth=."
+            "miss. More public rows help; or none at all."
         )
-    if counts_sd is not None and counts_sd > _BLIND * n:
-        told = "declared limits" if setting.m is None else f"the {setting.m} public rows"
+    if counts_sd > _BLIND * n:
+        lie, told = "the public fit", "so that cuts and intervals follow from the public rows"
+        if setting is None:
+            lie, told = "their middle", "so that intervals may miss"
         notes.append(
-            f"n = {n} rows are few at this budget: noise hides how far responses lie from the "
-            f"{'middle' if setting.m is None else 'public fit'}, so that cuts and intervals follow from "
+            f"n = {n} rows are few at this budget: noise hides how far responses lie from {lie}, "
             f"{told}. A budget {counts_sd / (_BLIND * n):.1f} times as large, or so many more rows, "
             "would show it."
         )
@@ -58,7 +62,7 @@ def beyond_note(setting: CurveSetting, names: tuple[str, ...]) -> tuple[str, ...
         f"`{name}` {low:.4g} to {high:.4g}"
         for name, low, high in zip(names, setting.low * h, setting.high * h, strict=True)
     )
-    told = "declared limits" if setting.m is None else "public rows"
+    told = "range of the curve" if setting.m is None else "public rows"
     return (
         f"Beyond the {told} ({ends}): {found}. The curve there is that at their end, and intervals take "
         "it to go on as it does there; more than a bandwidth out nothing is shown.",
@@ -82,16 +86,13 @@ def tails_note(setting: CurveSetting, counts_sd: float, n: int) -> tuple[str, ..
 
 
 def curve_notes(
-    at: Prediction,
-    public: tuple[Floats, Floats],
-    thin: float,
-    narrow: tuple[str, ...],
-    wide: tuple[str, ...],
+    at: Prediction, centre: tuple[Floats, Floats], thin: float, setting: CurveSetting
 ) -> tuple[str, ...]:
-    """What a reader of the curve's points has to know; ``public``: the public fit there, its error.
+    """What a reader of the curve's points has to know; ``centre``: the polynomial there, its error.
 
-    ``narrow``, ``wide``: see `CurveSetting`.
+    ``thin``: the share of points that are left to it.
     """
+    alone = setting.m is None
     notes = []
     there = ~np.isnan(at.value)
     blank = float((~there).mean())
@@ -102,16 +103,17 @@ def curve_notes(
         )
     if thin > _HALF:
         notes.append(
-            "At most points the noise outweighs the private rows, and the public fit is shown: ask for "
-            "a larger budget or a larger bandwidth."
+            "At most points the noise outweighs the private rows, and the "
+            f"{'polynomial of all rows' if alone else 'public fit'} is shown: ask for a larger budget "
+            "or a larger bandwidth."
         )
-    for name in narrow:
+    for name in setting.narrow:
         notes.append(
             f"The values of `{name}` lie farther apart than twice the bandwidth: between them the "
             "curve rests on hardly any rows. A bandwidth of half their distance or more joins "
             "them."
         )
-    for name in wide:
+    for name in setting.wide:
         notes.append(
             f"The bandwidth of `{name}`, chosen on few public rows, is about as wide as it spreads: "
             "bends that these rows do not show are flattened, and intervals do not allow for them. "
@@ -127,11 +129,11 @@ def curve_notes(
                 "points by more than half a standard error; their intervals allow for it. A "
                 "logarithm of the response, where it is positive, or a larger budget helps."
             )
-    if mass.sum() > 0 and thin <= _HALF:
-        moved = float(mass @ np.where(there, at.value - public[0], 0.0) ** 2)
-        error, alone = (float(mass @ np.where(there, sd**2, 0.0)) for sd in (own, public[1]))
+    if mass.sum() > 0 and thin <= _HALF and not alone:
+        moved = float(mass @ np.where(there, at.value - centre[0], 0.0) ** 2)
+        error, without = (float(mass @ np.where(there, sd**2, 0.0)) for sd in (own, centre[1]))
         # the public fit is off by what is moved less errors of the fit, of which noise is one
-        if moved < 2 * float(mass @ at.noise_sd**2) or (error > alone and moved < 2 * error):
+        if moved < 2 * float(mass @ at.noise_sd**2) or (error > without and moved < 2 * error):
             notes.append(
                 "Noise and cuts may do more than what private rows add to the public fit: "
                 "public rows alone may do as well. A larger budget or bandwidth helps."

@@ -8,12 +8,12 @@ intervals are short and hold.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.numerics.histogram import LogHistogram, NoisyCounts
+from dpstats.numerics.histogram import SURE, LogHistogram, NoisyCounts
 from dpstats.score_rounds.tails import Tail, most_excess, tail_of
 
 _CARE = 0.5
@@ -30,7 +30,10 @@ _RANGE, _CUTS = (0.25, 64.0), 25
 _SQUARES = 1.5  # cut of squares, in 90 % quantiles
 _BELOW, _ABOVE, _WHOLE = 3, 1, 11
 """Octaves below and above a typical size with bins of quarters, and whole octaves above these."""
-_DEEP = 20
+_BESIDE = 0.25
+"""Of the 90 % quantile of a side, where its rows begin at most if they go on across the centre."""
+_TOGETHER = 12
+"""Bins that tell whether a side has rows: those of three octaves."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,6 @@ class Window:
         """For residuals of about this size; smaller and larger ones count in the bins at the ends."""
         fine = _BELOW + _ABOVE
         return cls(math.frexp(scale)[1] - _BELOW, fine + _WHOLE, fine)
-
-    @classmethod
-    def within(cls, limit: float) -> Window:
-        """For residuals of any size up to a limit."""
-        return cls(math.frexp(limit)[1] - _DEEP, _DEEP, _DEEP)
 
 
 @dataclass(frozen=True)
@@ -117,6 +115,15 @@ class Side:
     tail: Tail | None
     public: PublicSide | None = None
     most: tuple[Floats, Floats] | None = None
+
+    def or_hidden(self, other: Side, hidden: float) -> Side:
+        """This side, or where noise hides its rows, as many as it may hide that lie like the others'.
+
+        Where those begin far from the centre, all rows are on their side.
+        """
+        if self.tail is not None or other.nearest > _BESIDE * other.quantile90:
+            return self
+        return replace(other, part=min(other.part, hidden))
 
     def excess(self, cut: Floats, power: int = 1) -> Floats:
         """Mean over all rows of size^power - cut^power, where positive."""
@@ -222,12 +229,28 @@ class Residuals:
             tail = tail_of(nothing, scale, rows, rows=rows).without_laws()
             unseen = [Side(0.5, 0.0, scale, tail, known) for known in told]
             return cls(unseen[0], unseen[1], scale, counts.noise_sd, counted)
+        if public is None:
+            hidden = SURE * math.sqrt(_TOGETHER) * counts.noise_sd / n
+            sides = [sides[0].or_hidden(sides[1], hidden), sides[1].or_hidden(sides[0], hidden)]
         return cls(sides[0], sides[1], quantile, counts.noise_sd, counted)
 
     @property
     def square(self) -> float:
         """C, at which residuals are cut in their squares."""
         return _SQUARES * self.quantile90
+
+    def beyond_squares(self, bounds: tuple[float, float]) -> float:
+        """What squares cut at C lack, of residuals cut at ``bounds`` below and above 0."""
+        sides, c = (self.below, self.above), self.square
+        return sum(
+            side.squares(c) - side.squares(max(bound, c))
+            for side, bound in zip(sides, bounds, strict=True)
+        )
+
+    def of_marks(self) -> Residuals:
+        """Where responses are zero or one: no residual is longer than one, and none is cut."""
+        none = Side(0.0, 0.0, 0.0, None)
+        return replace(self, above=none, below=none, quantile90=1.0)
 
     def body(self) -> tuple[float, float]:
         """Middle and half width of where most residuals lie."""

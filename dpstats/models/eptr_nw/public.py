@@ -42,7 +42,7 @@ from dpstats.models.eptr_nw.planning import ResidualCut, Window
 from dpstats.models.eptr_nw.rows import KernelPlan, kernel
 from dpstats.public_input import public_rows
 
-_MOST_NODES = 2000
+MOST_NODES = 2000
 _FLAT = 1e-12
 """Range of public responses, over their size, below which they are all alike."""
 _LARGEST = 1e60  # of a response, whose fourth power is computed
@@ -115,6 +115,12 @@ def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> 
         with naming("the public data"):
             text = curve_formula(formula, public_table(public).names)
             design = learn_design(text, public, limits=limits)
+    require_numbers(design)
+    return design
+
+
+def require_numbers(design: Design) -> None:
+    """A kernel averages numbers over numbers."""
     if design.response_kind == "category":
         raise ArgumentError(
             f"the response `{design.response}` is a category; eptr_nw averages numbers. For classes use "
@@ -126,7 +132,6 @@ def find_design(formula: str, public: Any, limits: Mapping[str, Any] | None) -> 
                 f"the column '{column.name}' is a category or an interaction; eptr_nw smooths over "
                 "numbers. Fit a curve per level, or use dp_lm."
             )
-    return design
 
 
 def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:
@@ -151,8 +156,8 @@ def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:
 
 
 @dataclass(frozen=True)
-class _Fit:
-    """Range, public fit and smoothing in the covariates' units, and the public rows behind them.
+class CurveFit:
+    """Range, centre and smoothing in the covariates' units, and the public rows behind them, if any.
 
     ``doubt``: standard error of the public fit where no private row corrects it.
     """
@@ -169,35 +174,25 @@ class _Fit:
     residual: Floats | None = None
 
 
+AskedPoints = tuple[Floats | None, tuple[Floats, ...] | None]
+"""The points of ``at=``, and their axes where they are a grid."""
 CutAt = Callable[[float], ResidualCut]
 """The cut of residuals where a local mean has noise of so many R."""
 
 
 def _declared_fit(
-    design: Design,
-    limits: Mapping[str, Any],
-    sizes: Floats | None,
-    method: str,
-    n: int,
-    noise: float,
-    cut_at: CutAt | None,
-) -> _Fit:
+    design: Design, limits: Mapping[str, Any], sizes: Floats | None, method: str
+) -> CurveFit:
     low, high, middle, half = _declared_box(design, limits)
     if sizes is None:
         raise ArgumentError(
-            "eptr_nw without public rows needs bandwidth=, in the covariates' units, such as a tenth "
-            "of the range where most rows are expected; it is never chosen on private rows."
+            f"method='{method}' without public rows needs bandwidth=, in the covariates' units, such as "
+            "a tenth of the range where most rows are expected."
         )
     centre = constant_centre(0.0 if method == "paper" else middle, len(low))
     radius = abs(middle) + half if method == "paper" else half
     smoothing = Smoothing(sizes, radius, 1.0, 2.0, math.nan, math.nan)
-    if cut_at is not None:
-        # limits may be far too wide: between rows that fill the box, and rows at one place
-        filled = np.prod(np.minimum(2.5 * sizes / np.maximum(high - low, 1e-300), 1.0))
-        near = n * float(filled) ** (1 / 3)
-        cut = cut_at(noise / max(near, 1.0))
-        smoothing = replace(smoothing, radius=cut.radius, middle=cut.middle, slope=cut.slope)
-    return _Fit(low, high, centre, smoothing, half, half, Window.within(half))
+    return CurveFit(low, high, centre, smoothing, half, half, Window.about(half))
 
 
 def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
@@ -218,9 +213,8 @@ def _usable_rows(design: Design, public: Any) -> tuple[Floats, Floats]:
     if not y.max() - y.min() > _FLAT * np.abs(y).max():
         raise PublicDataError(
             f"the response `{design.response}` is {y[0]:.4g} in all {m} public rows: nothing tells how "
-            "far private ones lie from it. Give public rows in which it varies; or none, with limits "
-            f"({{'{design.response}': (low, high), ...}}) and bandwidth=: its scale is then found in "
-            "private rows."
+            "far private ones lie from it. Give public rows in which it varies; or none: its "
+            "scale is then found in private rows."
         )
     width = x.max(axis=0) - x.min(axis=0)
     flat = [name for name, size in zip(design.terms[1:], width, strict=True) if not size > 0]
@@ -245,7 +239,7 @@ def _public_fit(
     n: int,
     noise: float,
     cut_at: CutAt | None,
-) -> _Fit:
+) -> CurveFit:
     x, y = _usable_rows(design, public)
     low, high = x.min(axis=0), x.max(axis=0)
     centre, residual = choose_centre(np.ascontiguousarray(x.T), y, low, high)
@@ -264,7 +258,7 @@ def _public_fit(
     doubt = math.sqrt(max(sigma**2 - smoothing.floor, 0.0) + spread[0])
     typical = float(np.quantile(np.abs(residual), 0.9)) or max(sigma, 1e-12)
     window = Window.about(typical)
-    return _Fit(low, high, centre, smoothing, sigma, doubt, window, x, y, residual)
+    return CurveFit(low, high, centre, smoothing, sigma, doubt, window, x, y, residual)
 
 
 def find_setting(
@@ -279,15 +273,23 @@ def find_setting(
     cut_at: CutAt | None = None,
 ) -> CurveSetting:
     """The setting of a call, or with ``cut_at`` of a release after a look at the residuals."""
-    points, axes = _points(at, design)
-    if method == "paper" and points is None:
+    if method == "paper" and at is None:
         raise ArgumentError(
             "method='paper' answers one point: name it, at=[0.5]. For a curve use method='gp'."
         )
+    points = find_points(at, design)
     if public is None:
-        fit = _declared_fit(design, limits, sizes, method, n, noise, cut_at)
+        fit = _declared_fit(design, limits, sizes, method)
     else:
         fit = _public_fit(design, public, sizes, method, n, noise, cut_at)
+    return setting_of(fit, design, points, method, n, chosen=public is not None and sizes is None)
+
+
+def setting_of(
+    fit: CurveFit, design: Design, asked: AskedPoints, method: str, n: int, *, chosen: bool
+) -> CurveSetting:
+    """Nodes, points to be shown, and the cover of the range, for a fit in the covariates' units."""
+    points, axes = asked
     smoothing, x, y = fit.smoothing, fit.x, fit.y
     h = smoothing.bandwidth
     low, high = fit.low / h, fit.high / h
@@ -315,7 +317,7 @@ def find_setting(
         rows = np.column_stack([x[kept], y[kept]])
     return CurveSetting(
         smoothing=smoothing,
-        chosen=public is not None and sizes is None,
+        chosen=chosen,
         centre=fit.centre.rescaled(h),
         low=low,
         high=high,
@@ -331,7 +333,7 @@ def find_setting(
         window=fit.window,
         default=points is None,
         narrow=() if x is None else _narrow(design.terms[1:], x, h),
-        wide=() if x is None or sizes is not None else _wide(design.terms[1:], x, h),
+        wide=() if x is None or not chosen else _wide(design.terms[1:], x, h),
         residual=fit.residual,
         exact=exact,
         varied=None if held is None else int(held.sum() - held.max()),
@@ -362,10 +364,10 @@ def default_points(low: Floats, high: Floats, nodes: Floats) -> Floats:
 
 def _declared_box(design: Design, limits: Mapping[str, Any]) -> tuple[Floats, Floats, float, float]:
     """The box of declared limits, and the middle and half width of the response's range."""
-    ranges = []
-    for term, column in zip(design.terms[1:], design.program[1:], strict=True):
-        expr = design.factors[column.parts[0][0]].expr
-        ranges.append(_declared_range(f"'{term}'", expr, limits))
+    ranges = [
+        _declared_range(f"'{term}'", expr, limits)
+        for term, expr in zip(design.terms[1:], _covariates(design), strict=True)
+    ]
     assert design.response_factor is not None
     low, high = _declared_range("the response", design.response_factor, limits)
     if not low < high:
@@ -373,6 +375,36 @@ def _declared_box(design: Design, limits: Mapping[str, Any]) -> tuple[Floats, Fl
         raise ArgumentError(f"limits[{name!r}] must be (low, high) with low < high.")
     box = np.array(ranges, dtype=np.float64)
     return box[:, 0], box[:, 1], (low + high) / 2, (high - low) / 2
+
+
+def _covariates(design: Design) -> list[Any]:
+    """What each covariate is made of, as parsed."""
+    return [design.factors[column.parts[0][0]].expr for column in design.program[1:]]
+
+
+def declared_ranges(design: Design, limits: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
+    """By place, the ranges of those covariates, and then the response, of which limits tell one."""
+    assert design.response_factor is not None
+    found, used = {}, set()
+    told = [*(f"'{term}'" for term in design.terms[1:]), "the response"]
+    made = [*_covariates(design), design.response_factor]
+    for k, (what, expr) in enumerate(zip(told, made, strict=True)):
+        column = expr
+        while column.op in RISING and len(column.args) == 1:
+            (column,) = column.args
+        name = str(column.value)
+        if column.op == "column" and isinstance(limits.get(name), tuple):
+            found[k] = _declared_range(what, expr, limits)
+            used.add(name)
+            if not found[k][0] < found[k][1]:
+                raise ArgumentError(f"limits[{name!r}] must be (low, high) with low < high.")
+    for name in design.columns:
+        if isinstance(limits.get(name), tuple) and name not in used:
+            raise ArgumentError(
+                f"limits[{name!r}] has no effect here: a range is for a column as it is, or for "
+                f"{', '.join(RISING)} of it. Leave it out: a curve needs none."
+            )
+    return found
 
 
 def _declared_range(what: str, expr: Any, limits: Mapping[str, Any]) -> tuple[float, float]:
@@ -407,7 +439,7 @@ def _declared_range(what: str, expr: Any, limits: Mapping[str, Any]) -> tuple[fl
     return ends[0], ends[1]
 
 
-def _points(at: Any, design: Design) -> tuple[Floats | None, tuple[Floats, ...] | None]:
+def find_points(at: Any, design: Design) -> AskedPoints:
     """The points of ``at=`` in the design's units, and their axes when they are a grid."""
     if at is None:
         return None, None
@@ -453,31 +485,31 @@ def _numbers(values: Any) -> Floats:
 def _check_count(count: int) -> None:
     if count < 1:
         raise ArgumentError("at= holds no point.")
-    if count > _MOST_NODES:
+    if count > MOST_NODES:
         raise ArgumentError(
-            f"at= has {count} points; a release has {_MOST_NODES} at most. Leave at= out, or thin it: "
+            f"at= has {count} points; a release has {MOST_NODES} at most. Leave at= out, or thin it: "
             "predict(newdata) answers any number of points from the same release, free."
         )
 
 
 def _feasible(x: Floats, low: Floats, high: Floats, h: Floats) -> bool:
     """Whether nodes a bandwidth apart cover the public range (or, in 3-d and above, most of it)."""
-    if grid_axes(low / h, high / h, _STEP, _MOST_NODES) is not None:
+    if grid_axes(low / h, high / h, _STEP, MOST_NODES) is not None:
         return True
     if x.shape[1] < 3:
         return False
     scaled = np.ascontiguousarray((x / h).T)
-    nodes = scattered_nodes(scaled, low / h, high / h, _SCATTER, 4 * _MOST_NODES)
-    return len(nodes) <= _MOST_NODES
+    nodes = scattered_nodes(scaled, low / h, high / h, _SCATTER, 4 * MOST_NODES)
+    return len(nodes) <= MOST_NODES
 
 
 def _cover(x: Floats | None, low: Floats, high: Floats, h: Floats) -> tuple[Floats, Floats]:
     """A grid over the range, the cells of whose edges are halves, or in 3-d points where rows lie."""
-    axes = grid_axes(low, high, _STEP, _MOST_NODES)
+    axes = grid_axes(low, high, _STEP, MOST_NODES)
     if axes is None:
         if x is None or len(low) < 3:
             return np.empty((0, len(low))), np.empty(0)
-        points = scattered_nodes(np.ascontiguousarray((x / h).T), low, high, _SCATTER, _MOST_NODES)
+        points = scattered_nodes(np.ascontiguousarray((x / h).T), low, high, _SCATTER, MOST_NODES)
         return points, np.ones(len(points))
     parts = []
     for axis in axes:
@@ -500,17 +532,17 @@ def _nodes(
     """Nodes of the release: those asked for, or a cover of the range; for sums both."""
     if points is not None and method != "gp":
         return points, axes
-    cover_axes = grid_axes(low, high, _STEP, _MOST_NODES)
+    cover_axes = grid_axes(low, high, _STEP, MOST_NODES)
     if cover_axes is not None:
         cover = product_of(cover_axes)
     elif x is not None and len(low) >= 3:
-        cover = scattered_nodes(np.ascontiguousarray((x / h).T), low, high, _SCATTER, _MOST_NODES)
+        cover = scattered_nodes(np.ascontiguousarray((x / h).T), low, high, _SCATTER, MOST_NODES)
     else:
         raise ArgumentError(
-            f"nodes one bandwidth apart would be more than {_MOST_NODES} over this range: raise the "
+            f"nodes one bandwidth apart would be more than {MOST_NODES} over this range: raise the "
             "bandwidth or narrow the range."
         )
     if points is None:
         return cover, cover_axes
-    room = max(_MOST_NODES - len(points), 0)
+    room = max(MOST_NODES - len(points), 0)
     return np.concatenate([points, cover[:room]]), None

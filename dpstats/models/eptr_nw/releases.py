@@ -198,7 +198,7 @@ class KernelSession(Session[KernelRows]):
     plan : KernelPlan
     total : Privacy or ApproximatePrivacy
     noise : Noise
-    after : KernelSession, optional
+    after : Session, optional
         See `Session`.
     """
 
@@ -208,7 +208,7 @@ class KernelSession(Session[KernelRows]):
         plan: KernelPlan,
         total: Privacy | ApproximatePrivacy,
         noise: Noise,
-        after: KernelSession | None = None,
+        after: Session[Any] | None = None,
     ) -> None:
         super().__init__(KernelRows(source, plan), total, noise, after)
         self._plan = plan

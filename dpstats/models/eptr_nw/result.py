@@ -62,7 +62,7 @@ _SURFACE = 101
 class SumsCurve:
     """A curve that was released as sums in the coordinates of `Features`.
 
-    ``doubt``: how far the public fit may be off. ``covers`` and ``scale`` are made last.
+    ``doubt``: how far the polynomial may be off. ``covers`` and ``scale`` are made last.
     """
 
     features: Features
@@ -403,7 +403,8 @@ class KernelModel(TestedResult):
     @property
     def _bandwidths(self) -> str:
         sizes = ", ".join(f"{name} {format_scalar(h, 3)}" for name, h in self.bandwidth.items())
-        return sizes + (" (chosen on public rows)" if self.setting.chosen else "")
+        told = "from released scales" if self.setting.m is None else "chosen on public rows"
+        return sizes + (f" ({told})" if self.setting.chosen else "")
 
     def _printed(self) -> Page:
         bandwidth = KeyValues((("Bandwidth", self._bandwidths),))
@@ -416,7 +417,8 @@ class KernelModel(TestedResult):
             len(self.setting.centre.powers),
             max(sum(p) for p in self.setting.centre.powers),
         )
-        polynomial = f"a public polynomial of degree {degree} ({terms} terms)"
+        whose = "released" if self.setting.m is None else "public"
+        polynomial = f"a {whose} polynomial of degree {degree} ({terms} terms)"
         facts = (
             ("Method", KERNEL_METHODS[self.method]),
             ("Kernel", "Gaussian, 1 at its middle"),

@@ -151,3 +151,6 @@ _TABLES = {
 }
 
 CASES: dict[str, Case] = {name: partial(_curve, *case) for name, case in _TABLES.items()}
+ALONE: dict[str, Case] = {
+    name: partial(_curve, *case, public=False) for name, case in _TABLES.items()
+}
