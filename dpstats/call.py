@@ -390,13 +390,13 @@ class ReleasedLevels:
 
 
 def with_levels(
-    call: Call[Privacy],
+    call: Call[Any],
     formula: str,
     data: Any,
     limits: Mapping[str, Any] | None,
     weights: str | None,
     offset: str | None,
-) -> tuple[Call[Privacy], tuple[str, ...]]:
+) -> tuple[Call[Any], tuple[str, ...]]:
     """A call that pays for the release of levels, where it may, and the columns that need it.
 
     It may where epsilon and delta are given, so that a part of delta is there for it. Names and types of

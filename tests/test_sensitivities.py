@@ -117,6 +117,7 @@ _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
         "near": partial(eptr.sharp_squares, "paper", 62.1, "mirror"),
         "below": partial(eptr.sharp_squares, "paper", 32.0, "mirror"),
     },
+    ("eptr_bayes", "sums, private rows"): {"both": eptr.sharp_features},
     ("eptr_bayes", "paper"): {
         "near": partial(eptr.sharp_classes, "paper", 62),
         "below": partial(eptr.sharp_classes, "paper", 32),

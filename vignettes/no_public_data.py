@@ -257,6 +257,9 @@ logistic.odds_ratios().round(3)
 eptr_nw("log(wage) ~ age", data, mu=1, seed=1).plot()
 
 # %% [markdown]
+# `eptr_bayes("region ~ age + log(wage)", data, epsilon=1, delta=1e-6)` makes a classifier of private rows
+# alone in the same way; its classes are released, or declared as levels are.
+#
 # ## What public rows buy
 #
 # Ten fits each: how far the slopes are from those without privacy, root mean square, in the

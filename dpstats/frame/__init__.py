@@ -14,8 +14,10 @@ from dpstats.frame.formula.aliases import far_powers_within_limits, refuse_alias
 from dpstats.frame.formula.engine import linear_constraints
 from dpstats.frame.formula.extent import design_extent
 from dpstats.frame.formula.layouts import (
+    as_written,
     check_columns,
     class_design,
+    classes_formula,
     curve_formula,
     features_design,
     listed_formula,
@@ -70,10 +72,12 @@ __all__ = [
     "Reading",
     "Rows",
     "SpentOn",
+    "as_written",
     "boxed",
     "check_columns",
     "check_written",
     "class_design",
+    "classes_formula",
     "columns_of",
     "curve_formula",
     "declare_design",

@@ -29,7 +29,7 @@ import pandas as pd
 from dpstats.errors import DPStatsError
 from tests.benchmarks.others.tables import Case, Folders
 
-_PARTS = ("curves", "curves_alone", "classes", "lines", "moments", "groups")
+_PARTS = ("curves", "curves_alone", "classes", "classes_alone", "lines", "moments", "groups")
 _DELTA = 1e-5
 
 

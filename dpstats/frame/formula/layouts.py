@@ -26,8 +26,8 @@ def class_design(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple[
     From public rows; where ``public`` is None from declared limits.
     """
     names = tuple(limits) if public is None else public_table(public).names
-    text, name = _classes_formula(formula, names)
-    with _as_written(formula, text, name):
+    text, name = classes_formula(formula, names)
+    with as_written(formula, text, name):
         if public is None:
             design = declare_design(text, limits)
         else:
@@ -36,7 +36,7 @@ def class_design(formula: str, public: Any, limits: Mapping[str, Any]) -> tuple[
 
 
 @contextmanager
-def _as_written(formula: str, inside: str, name: str) -> Iterator[None]:
+def as_written(formula: str, inside: str, name: str) -> Iterator[None]:
     """Errors speak of the formula that the user wrote."""
     try:
         yield
@@ -52,7 +52,8 @@ def _as_written(formula: str, inside: str, name: str) -> Iterator[None]:
     raise kind(message)
 
 
-def _classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:
+def classes_formula(formula: str, names: Sequence[str]) -> tuple[str, str]:
+    """The formula of a classification with its classes first, and the name of their column."""
     parsed = parse(formula, names)
     if parsed.response is None:
         raise FormulaError("the formula has no class on its left side: write 'class ~ x1 + x2'.")

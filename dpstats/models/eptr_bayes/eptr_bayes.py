@@ -1,8 +1,8 @@
 """A Gaussian Bayes classifier by efficient Propose-Test-Release, or by noisy sums.
 
-The way of a call: public rows give the classes, scales, centres and cuts (without them, declared limits
-and a search within them); a `ClassSession` releases sums and products, or means behind a test; priors,
-means and covariances follow. The privacy is proved in
+The way of a call: public rows give the classes, scales, centres and cuts (without them a search, and
+classes that are declared or released); a `ClassSession` releases sums and products, or means behind a
+test; priors, means and covariances follow. The privacy is proved in
 `dpstats.models.eptr_bayes.releases` and `dpstats.propose_test.curve`.
 """
 
@@ -13,16 +13,21 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from dpstats.arguments import as_int, check_numbers, choose, naming, require_one_of, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call, Charged
+from dpstats.call import Call, Charged, with_levels
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError, SchemaError
 from dpstats.frame import Design, PublicMoments, class_design
 from dpstats.mechanism.threads import one_blas_thread
-from dpstats.models.eptr_bayes.alone import declared_features, find_features
+from dpstats.models.eptr_bayes.alone import (
+    UnknownFeatures,
+    design_of_classes,
+    find_features,
+)
 from dpstats.models.eptr_bayes.discriminant import KINDS
 from dpstats.models.eptr_bayes.fit import (
     CHOSEN,
@@ -37,7 +42,7 @@ from dpstats.models.eptr_bayes.planning import LIFT
 from dpstats.models.eptr_bayes.releases import ClassSession, require_room
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import Kind
-from dpstats.public_input import require_bounds, without_person
+from dpstats.public_input import check_sizes, require_bounds, without_person
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import later_rows_named, not_used
 
@@ -100,10 +105,10 @@ def eptr_bayes(
         rows, which "ptr" and "paper" take: "diagonal" (their default), "full" (shrunk a little), or
         "identity", features as they are (the paper).
     limits : mapping, optional
-        Without public rows: ``{"g": ["a", "b"], "x1": (0, 1)}``, classes and a range per feature. Ranges
-        may be wide: where features lie in them is found first, for a part of the total, and how far
-        beyond the cut their rows lie, which errors of means allow for. Beside
-        public rows: the classes, or levels of a feature.
+        The classes, or levels of a feature: ``{"g": ["a", "b"]}``. Without public rows classes of text
+        are released, for a part of delta, where they are not declared; and where features lie is found
+        first, for a part of the total, so that ranges, ``{"x1": (0, 1)}``, are for the methods "ptr"
+        and "paper" and for covariances that are not released.
     target : int, optional
         For "ptr" and "paper": number of rows that the smallest class is expected to have; by default
         from public frequencies.
@@ -140,13 +145,23 @@ def eptr_bayes(
     ((2, 2), 1.0)
     >>> fit.predict(public.head(2)).tolist()
     [False, False]
+
+    From private rows alone:
+
+    >>> alone = eptr_bayes("affair ~ age + religious", private, mu=1, seed=1)
+    >>> bool((alone.means - fit.means).abs().max(axis=None) < 1)
+    True
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
     check_numbers(0.0, eta)
     blind = public is None and "(norm)" not in (limits or {})
     kind = _covariance(covariance, method, blind or public is not None)
-    needed = "{'class': ['a', 'b'], 'x1': (0, 1)}"
-    require_bounds("eptr_bayes", public, limits, needed)
+    alone = public is None and kind in (*KINDS, CHOSEN)
+    if alone:
+        check_sizes(limits)
+    else:
+        needed = "{'class': ['a', 'b'], 'x1': (0, 1)}; the default method and covariance need none"
+        require_bounds(f"this method of eptr_bayes ({method}, {kind})", public, limits, needed)
     _check_target(target, method)
     call, spend = Call.propose_test(
         "eptr_bayes",
@@ -166,24 +181,21 @@ def eptr_bayes(
         raise PublicDataError(
             "eptr_bayes takes its bounds from public rows, not from moments: public=frame."
         )
-    known = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
-    with naming("the public data") if public is not None else nullcontext():
-        told = known if public is None else limits or {}
-        design, column = class_design(without_person(formula, person, public), public, told)
-    levels = design.columns[column].levels or ()
-    if len(levels) < 2:
-        raise PublicDataError(
-            f"`{column}` has {len(levels)} class; a classifier needs two or more. "
-            f"Declare them: limits={{'{column}': ['a', 'b']}}."
-        )
-    text = call.text(formula, {**call.given, "method": method, "limits": limits})
+    typed, formula = formula, without_person(formula, person, public)
+    unknown: tuple[str, ...] = ()
+    if alone:
+        call, unknown = with_levels(call, formula, data, limits, None, None)
+        spend = replace(spend, total=call.per_row)
+    else:
+        design, levels = _public_design(formula, public, limits)
+    text = call.text(typed, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
+        if alone:
+            design, levels = _levels_of(*design_of_classes(charged, formula, limits, unknown))
         charged.check_limits(design, public is None, limits)
         rows = _rows(charged, design, formula, public)
-        searched = public is None and kind in (*KINDS, CHOSEN)
-        declared = declared_features(design, len(levels), limits or {}) if searched else None
         geometry = test = None
-        if declared is not None:
+        if alone:
             require_room(rows.n, spend.mu * math.sqrt(LEAST_LEFT), LIFT)
         else:
             geometry = find_geometry(
@@ -193,11 +205,14 @@ def eptr_bayes(
             if test is None:
                 require_room(rows.n, spend.mu, None if geometry.cut is None else LIFT)
     noise = call.noise()
-    columns = None
+    released, columns = charged.levels(unknown, noise), None
+    if unknown:
+        design, levels = _levels_of(*design_of_classes(charged, formula, limits, levels=released))
+        rows = charged.rows(design)
     if geometry is None:
-        assert declared is not None
-        with ColumnSession(rows, declared.columns, False, spend.gaussian, noise) as columns:
-            geometry = find_features(columns, declared, rows.n, spend.mu)
+        known, total = UnknownFeatures.of(design, len(levels), limits), spend.gaussian
+        with ColumnSession(rows, known.columns, False, total, noise, released.session) as columns:
+            geometry = find_features(columns, known, rows.n, spend.mu)
     cut = geometry.cut
     with ClassSession(
         rows,
@@ -236,10 +251,32 @@ def eptr_bayes(
         n=rows.n,
         m=m,
         **fit.outcome.items(
-            later_rows_named(unused, call.unit) + charged.notes(rows.n, public, m=m)
+            later_rows_named(unused, call.unit)
+            + released.notes
+            + charged.notes(rows.n, public, m=m)
         ),
     )
     return charged.released(model)
+
+
+def _public_design(
+    formula: str, public: Any, limits: Mapping[str, Any] | None
+) -> tuple[Design, tuple[Any, ...]]:
+    """The design of public rows or declared limits, and its classes."""
+    known = {name: value for name, value in (limits or {}).items() if name != "(norm)"}
+    with naming("the public data") if public is not None else nullcontext():
+        return _levels_of(*class_design(formula, public, known if public is None else limits or {}))
+
+
+def _levels_of(design: Design, column: str) -> tuple[Design, tuple[Any, ...]]:
+    """A design and its classes, of which there are two or more."""
+    levels = design.columns[column].levels or ()
+    if len(levels) < 2:
+        raise PublicDataError(
+            f"`{column}` has {len(levels)} class; a classifier needs two or more. "
+            f"Declare them: limits={{'{column}': ['a', 'b']}}."
+        )
+    return design, levels
 
 
 def _rows(charged: Charged, design: Design, formula: str, public: Any) -> Any:

@@ -12,8 +12,7 @@ import numpy as np
 from dpstats.arguments import positive
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
-from dpstats.frame import Design
-from dpstats.models.eptr_bayes.alone import declared_features
+from dpstats.frame import Design, design_extent, features_design
 from dpstats.models.eptr_bayes.discriminant import KINDS, Axes
 from dpstats.models.eptr_bayes.estimate import (
     ClassGeometry,
@@ -139,8 +138,7 @@ def _class_column(design: Design) -> str:
 def _declared_geometry(
     design: Design, classes: int, limits: Mapping[str, Any], method: str
 ) -> ClassGeometry:
-    declared = declared_features(design, classes, limits)
-    middle, widths = declared.middle, declared.width
+    middle, widths = _declared_features(design, classes, limits)
     # a range is taken for two standard deviations on either side
     back = np.diag(2 / widths)
     p = len(widths)
@@ -154,6 +152,22 @@ def _declared_geometry(
             back, np.zeros((classes, p)), float(np.linalg.norm(largest)), 1.0, None, None, None
         )
     return ClassGeometry(back, centres, radius, 1.0, None, None, None)
+
+
+def _declared_features(
+    design: Design, classes: int, limits: Mapping[str, Any]
+) -> tuple[Floats, Floats]:
+    """Middles of declared ranges and half their widths; of other columns zero and their size."""
+    schema = {name: value for name, value in limits.items() if name != "(norm)"}
+    features = features_design(design, classes)
+    width, _ = design_extent(features, schema)
+    middle = np.zeros(len(width))
+    for name, j in features.bare.items():
+        limit = limits.get(name)
+        if isinstance(limit, tuple):
+            middle[j] = (limit[0] + limit[1]) / 2
+            width[j] = (limit[1] - limit[0]) / 2
+    return middle, width
 
 
 def make_test(

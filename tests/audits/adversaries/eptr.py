@@ -119,7 +119,7 @@ def setups() -> list[Setup]:
             options={
                 **GAUSSIAN,
                 "method": "sums",
-                "limits": {"k": ["A", "B", "C"], "x": (-4.0, 4.0), "z": (-4.0, 4.0)},
+                "limits": {"k": ["A", "B", "C"]},
             },
             n=MANY_ALONE,
             m=0,
@@ -216,6 +216,13 @@ def sharp_classes(method: str, count: int) -> Watched:
     rest = pd.DataFrame({"k": labels, "x": [9.0] * (2 * count - 1) + [0.0] * (400 - 2 * count)})
     pair = {"k": "A", "x": -9.0}, {"k": "B", "x": -9.0}
     return declared("eptr_bayes", "k ~ x", options, rest, pair)
+
+
+def sharp_features() -> Watched:
+    """A row that is near in both features, or far out in both; nothing is known of where they lie."""
+    options: dict[str, Any] = {**GAUSSIAN, "limits": {"k": ["A", "B"]}}
+    pair = {"k": "A", "x": 0.5, "z": -0.5}, {"k": "A", "x": 50.0, "z": -50.0}
+    return declared("eptr_bayes", "k ~ x + z", options, _labelled(MANY_ALONE - 1, 1), pair)
 
 
 def sharp_curve(method: str, count: int, way: str) -> Watched:

@@ -58,6 +58,7 @@ def _case(
     seed: int,
     epsilon: float,
     delta: float,
+    public_rows: bool = True,
     **options: Any,
 ) -> Mapping[str, Any]:
     """Figures of one fit; ``read`` gives a table of numeric features and the text column kind."""
@@ -70,7 +71,7 @@ def _case(
     fit = eptr_bayes(
         "kind ~ " + " + ".join(columns),
         rows.private,
-        rows.public,
+        rows.public if public_rows else None,
         epsilon,
         delta,
         seed=seed + 1,
@@ -149,3 +150,6 @@ _TABLES: dict[str, Callable[[Folders], pd.DataFrame]] = {
     "hmda": _hmda,
 }
 CASES: dict[str, Case] = {name: partial(_case, read) for name, read in _TABLES.items()}
+ALONE: dict[str, Case] = {
+    name: partial(_case, read, public_rows=False) for name, read in _TABLES.items()
+}

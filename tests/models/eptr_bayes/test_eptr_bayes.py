@@ -271,6 +271,30 @@ def test_wide_limits_cost_little() -> None:
     assert "counts of values below points" in set(table.mechanisms.released)
 
 
+def test_nothing_but_rows_and_a_budget_is_needed() -> None:
+    """Classes of text are released for a part of delta, and where features lie is found."""
+    scaled = DATA.assign(x1=DATA.x1 * 1e6 + 1e8, x2=DATA.x2 * 1e-6)
+    test = TEST.assign(x1=TEST.x1 * 1e6 + 1e8, x2=TEST.x2 * 1e-6)
+    found = fit(scaled, public=None)
+    assert list(found.priors.index) == ["a", "b", "c"]
+    assert found.balanced_error(test) < own_error() + 0.05
+    assert any("levels of `g` with more than about" in note for note in found.notes)
+    assert found.privacy.epsilon(1e-5) == pytest.approx(1, rel=0.02)
+    declared = fit(scaled, public=None, limits={"g": ["a", "b", "c"]})
+    assert declared.balanced_error(test) < own_error() + 0.05
+    some = {"public": None, "limits": {"h": ["u", "v"]}}
+    flags = fit(DATA, "flag ~ x1 + h + I(x2 ** 2)", **some)
+    assert list(flags.means.columns) == ["x1", "h[T.v]", "I(x2 ** 2)"]
+    assert flags.means["h[T.v]"].to_numpy() == pytest.approx([0.5, 0.5], abs=0.1)
+
+
+def test_rare_classes_are_not_released() -> None:
+    rare = DATA.assign(g=np.where(np.arange(len(DATA)) < 5, "secret", DATA.g))
+    found = fit(rare, public=None)
+    assert "secret" not in str(found.summary()) + str(found.notes)
+    assert list(found.priors.index) == ["a", "b", "c"]
+
+
 def test_a_release_that_is_worth_little_says_so() -> None:
     few = fit(epsilon=0.05)
     assert "is worth about" in str(few.summary()).replace("\n", " ")
@@ -494,14 +518,16 @@ REFUSED: list[Any] = [
         {"method": "paper", "epsilon": 24, "delta": 0.01, "allow_unproved": True},
         "claim is false",
     ),
-    ({"public": None}, "never takes them from private rows"),
-    ({"public": None, "limits": {}}, "never takes them from private rows"),
-    ({"public": None, "limits": {"x1": (0, 1)}}, "`g`"),
-    ({"public": None, "limits": {"g": ["a", "b"], "x2": (0, 1)}}, "x1"),
+    ({"public": None, "method": "ptr"}, "never takes them from private rows"),
+    ({"public": None, "covariance": "diagonal"}, "never takes them.*default method.*need none"),
+    ({"public": None, "epsilon": None, "delta": None, "mu": 1}, "`g` holds text.*must be declared"),
+    ({"public": None, "formula": "number ~ x1"}, "levels of `number`"),
+    ({"public": None, "limits": {"x1": (0, 1e300)}}, "too large or too small"),
+    ({"public": None, "limits": {"g": ["a"]}}, "classifier needs two"),
+    ({"public": None, "formula": "g ~ zz"}, "zz"),
     (NOBODY | {"method": "ptr"}, "needs target="),
     (NOBODY | {"method": "paper"}, "needs target="),
     ({"public": None, "limits": LIMITS | {"x1": (1, 0)}}, "low < high"),
-    ({"public": None, "limits": LIMITS | {"x1": float}}, "x1.*without looking at the private rows"),
     ({"public": None, "limits": LIMITS | {"g": (0, 1)}}, "declare them as a list"),
     ({"public": None, "limits": LIMITS | {"g": ["a", "a", "b"]}}, "distinct"),
     ({"limits": {"g": ["a", "b", "c", "d"]}}, "fewer than two of the class.*d"),
