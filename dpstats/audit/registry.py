@@ -19,7 +19,7 @@ from dpstats.score_rounds import releases as score_rounds
 CLAIMS: dict[str, tuple[Claim, ...]] = {
     "dp_lm": (*column_search.CLAIMS, *score_rounds.CLAIMS, *linear.CLAIMS),
     "dp_glm": (*column_search.CLAIMS, *score_rounds.CLAIMS),
-    "dp_feols": score_rounds.CLAIMS,
+    "dp_feols": (*column_search.CLAIMS, *score_rounds.CLAIMS),
     "dp_mean, dp_mvnorm": (*gaussian.CLAIMS, *column_search.CLAIMS),
     "dp_mixture": (*gaussian.CLAIMS, *mixture.CLAIMS),
     "eptr_lm": (
@@ -28,7 +28,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         *eptr_linear.CLAIMS,
     ),
     "eptr_bayes": (*eptr_bayes.CLAIMS, *column_search.CLAIMS),
-    "eptr_nw": eptr_nw.CLAIMS,
+    "eptr_nw": (*eptr_nw.CLAIMS, *column_search.CLAIMS),
     "eptr": eptr_own.CLAIMS,
     "averages of a fit": (*column_search.CLAIMS, *margins.CLAIMS),
 }

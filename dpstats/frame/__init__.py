@@ -31,7 +31,7 @@ from dpstats.frame.formula.reads import check_written, formula_columns
 from dpstats.frame.formula.term_names import squeezed, term_named, term_spellings, terms_named
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
 from dpstats.frame.new_rows import new_rows, warn_of_left_out
-from dpstats.frame.panel import PanelColumns, panel_moments
+from dpstats.frame.panel import PanelColumns, panel_design, panel_moments
 from dpstats.frame.persons import FirstRows
 from dpstats.frame.private_levels import LevelCells, undeclared_levels
 from dpstats.frame.private_tables import remember_private
@@ -99,6 +99,7 @@ __all__ = [
     "open_public_rows",
     "open_rows",
     "opened",
+    "panel_design",
     "panel_formula",
     "panel_moments",
     "points_formula",

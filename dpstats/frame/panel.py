@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -18,8 +18,8 @@ from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
 from dpstats.frame.public_moments import PublicMoments, public_moments
-from dpstats.frame.source import public_table
-from dpstats.frame.table import Array
+from dpstats.frame.source import column_types, public_table
+from dpstats.frame.table import Array, Table
 
 _ROWS_EACH = 4
 _LIKE_PERSONS, _FEW_EACH = 100, 20
@@ -82,9 +82,7 @@ def panel_moments(
             "effects and instruments need public rows, not their moments: public=frame."
         )
     table = public_table(public)
-    named = [name for name in table.names if name in formula.text]
-    truths = [name for name in named if table.type_of(name).kind == "bool"]
-    formula = panel_formula(formula.text, truths, person)
+    formula = _with_truths(formula, table, person)
     for name in formula.effects:
         if name != person and name not in table.names:
             near = get_close_matches(name, table.names, 1)
@@ -96,40 +94,65 @@ def panel_moments(
     within = person in formula.effects
     text = formula.design(person if within else None)
     moments = public_moments(text, public, weights=weights, limits=limits)
-    roles = _roles(moments.design, formula, person)
-    full_design, public_rows = moments.design, moments.m
     _require_rows_for_levels(moments, formula, person, limits or {})
-    left_out = [*roles["helpers"], *([moments.design.constant] if within else [])]
-    kept = [j for j in range(len(moments.terms)) if j not in left_out]
-    if set(kept) <= {*roles["effects"], *roles["excluded"], moments.design.constant}:
-        raise FormulaError(f"'{formula.text}' has no column beside its effects.")
+    kept, columns = _panel_columns(moments.design, formula, person, moments.m)
     if within:
         moments = _within(moments, public, person)
     moments = _part(moments, kept)
+    if within:
+        _require_variation(moments, person)
+    _require_references(moments, formula)
+    moments.require_full_rank()
+    return moments, columns
+
+
+def panel_design(
+    formula: PanelFormula, data: Any, design_of: Callable[[str], Design]
+) -> tuple[Design, PanelColumns]:
+    """The design of all columns without public rows, by names and kinds of the private ones.
+
+    ``design_of``: that of a formula.
+    """
+    formula = _with_truths(formula, column_types(data), None)
+    whole = design_of(formula.design(None))
+    kept, columns = _panel_columns(whole, formula, None, None)
+    return subset_design(whole, whole.formula, kept), columns
+
+
+def _with_truths(formula: PanelFormula, table: Table, person: str | None) -> PanelFormula:
+    """The formula, with columns of True and False taken for one and zero."""
+    named = [name for name in table.names if name in formula.text]
+    truths = [name for name in named if table.type_of(name).kind == "bool"]
+    return panel_formula(formula.text, truths, person)
+
+
+def _panel_columns(
+    design: Design, formula: PanelFormula, person: str | None, public_rows: int | None
+) -> tuple[list[int], PanelColumns]:
+    """The columns of a design that are kept, and what each of them is for."""
+    within, roles = person in formula.effects, _roles(design, formula, person)
+    left_out = [*roles["helpers"], *([design.constant] if within else [])]
+    kept = [j for j in range(len(design.terms)) if j not in left_out]
+    if set(kept) <= {*roles["effects"], *roles["excluded"], design.constant}:
+        raise FormulaError(f"'{formula.text}' has no column beside its effects.")
     where = {j: k for k, j in enumerate(kept)}
     effects = [j for j in roles["effects"] if j in where]
-    constant = moments.design.constant
-    if effects and constant is not None:
-        effects.append(kept[constant])
+    if effects and design.constant in where:
+        effects.append(design.constant)
     hidden = {*effects, *roles["excluded"], *roles["endogenous"]}
     exogenous = [j for j in kept if j not in hidden]
 
     def at(columns: Sequence[int]) -> tuple[int, ...]:
         return tuple(where[j] for j in columns)
 
-    columns = PanelColumns(
+    return kept, PanelColumns(
         at([*roles["endogenous"], *exogenous]),
         at(effects),
         at(roles["endogenous"]),
         at(roles["excluded"]),
-        full_design,
+        design,
         public_rows,
     )
-    if within:
-        _require_variation(moments, person)
-    _require_references(moments, formula)
-    moments.require_full_rank()
-    return moments, columns
 
 
 def _roles(design: Design, formula: PanelFormula, person: str | None) -> dict[str, list[int]]:

@@ -93,6 +93,7 @@ def plan_feols(
     totals, given = listed_budgets(mu, rho, epsilon, delta)
     task = panel_task(formula, public, person, weights, limits, "hetero")
     moments = task.moments
+    assert moments is not None  # plans are made from public rows
     known = _known(moments.design, public, person)
     unit = PrivacyUnit.of(None, person, jointly=True)
     options = {**given, "delta": delta, "weights": weights, "limits": limits}

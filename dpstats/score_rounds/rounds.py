@@ -84,6 +84,10 @@ class Coordinates:
         """From the user's coefficients to those of T z."""
         return np.linalg.solve(self.turn, self.whitening.root)
 
+    def with_back(self, back: Floats) -> Coordinates:
+        """These coordinates, where scores are those of another matrix, as it was rounded."""
+        return Coordinates(self.whitening, self.whitening.root @ back)
+
     def turned(self, turn: Floats) -> Coordinates:
         """These coordinates, with scores of A T z."""
         return Coordinates(self.whitening, self.turn @ turn)

@@ -214,7 +214,12 @@ PLACES = {
         ("_averages",),
         inner="dpstats.margins.averages",
     ),
-    "dp_feols": Place("dpstats.models.feols.fit", "ScoreSession", ("anchored", "two_stages")),
+    "dp_feols": Place(
+        "dpstats.models.feols.dp_feols",
+        "ColumnSession ScoreSession",
+        ("fit_rows",),
+        inner="dpstats.score_rounds.first_look dpstats.models.feols.fit",
+    ),
     "eptr_lm": Place(
         "dpstats.models.eptr_linear.eptr_lm",
         "LeastSquaresSession StepSession ScoreSession ColumnSession",

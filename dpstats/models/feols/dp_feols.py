@@ -10,14 +10,15 @@ from typing import Any
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_size, check_vcov, in_prose, naming, shown
 from dpstats.budget.budget import Budget
-from dpstats.call import Call
-from dpstats.errors import ArgumentError, PublicDataError
+from dpstats.call import Call, Charged, ReleasedLevels, with_levels
+from dpstats.errors import ArgumentError, ErrorsWithoutTrace, PublicDataError
 from dpstats.frame import (
+    Design,
     PanelColumns,
     PanelFormula,
-    PublicMoments,
     formula_notes,
     level_name,
+    panel_design,
     panel_formula,
     panel_moments,
     subset_design,
@@ -28,8 +29,10 @@ from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
 from dpstats.models.linear.dp_lm import LEAST, check_response
 from dpstats.models.linear.estimate import LinearFit
+from dpstats.public_input import check_terms
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.estimate import Estimate
+from dpstats.score_rounds.first_look import check_budget
 from dpstats.score_rounds.notes import unclustered
 from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
@@ -73,9 +76,10 @@ def dp_feols(
         are dummies of public levels. ``i(year, treat, ref=2010)`` gives the difference of treated
         persons in every year but one; ``i(year)`` the levels of a column.
     {data}
-    public : table
-        Public rows of the same columns; the column of persons may be missing. Without them the call is
-        refused: they give levels, and where rounds begin.
+    public : table, optional
+        Public rows of the same columns; the column of persons may be missing. They give levels, and
+        where rounds begin. Without them both are found in the private rows, as in `dp_lm`; a call with
+        ``person=`` is refused.
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
     vcov : {"hetero", "iid"} or {"CRV1": person}, optional
@@ -85,7 +89,8 @@ def dp_feols(
     weights : str, optional
         A column; weights need a public bound, as in `dp_lm`.
     limits : mapping, optional
-        Levels of a category, ``{"g": ["a", "b"]}``, and ``"(weights)"``.
+        Levels of a category, ``{"g": ["a", "b"]}``, and ``"(weights)"``. Without public rows levels of
+        text are released where they are not declared, for a part of delta.
     {budget, persons, executor, progress, seed}
 
     Returns
@@ -130,25 +135,71 @@ def dp_feols(
         seed=seed,
     )
     errors = _errors(vcov, person)
+    unknown: tuple[str, ...] = ()
+    task = None
     if public is None:
-        raise PublicDataError(
-            "dp_feols needs public rows of the same columns, public=frame: they give levels, and "
-            "where rounds begin."
-        )
-    task = panel_task(formula, public, person, weights, limits, errors)
-    moments = task.moments
+        _require_rows_alone(person)
+        call, unknown = with_levels(call, formula.design(None), data, limits, weights, None)
+    else:
+        task = panel_task(formula, public, person, weights, limits, errors)
     options = {**call.given, "vcov": errors, "weights": weights, "limits": limits}
     with call.charged(call.text(fml, options), data) as charged:
-        charged.check_limits(moments.design, False, limits)
-        rows = charged.rows(moments.design)
+        if task is None:
+            task = _task_alone(formula, charged, limits, weights, errors, unknown)
+        charged.check_limits(task.design, public is None, limits)
+        rows = charged.rows(task.design)
         check_size(rows.n, rows.d, call.unit.counted)
         _check_dummies(formula, task.columns, rows.n, call.total.mu, person)
-        require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST["anchored"])
-    fit, session = fit_rows(task, rows, call.per_row, call.noise())
-    notes = charged.notes(rows.n, public, moments, lines=fit.linear.diagnostics)
-    notes += formula_notes(formula.design(None), moments.design.ordered)
+        if public is None:
+            check_terms(task.design, 0.0)
+            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+        else:
+            require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST["anchored"])
+    noise = call.noise()
+    levels = charged.levels(unknown, noise)
+    if unknown:
+        task = _task_alone(formula, charged, limits, weights, errors, levels=levels)
+        rows = charged.rows(task.design)
+    fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
+    notes = charged.notes(rows.n, public, task.moments, lines=fit.linear.diagnostics)
+    notes += formula_notes(formula.design(None), task.design.ordered) + levels.notes
     result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
+
+
+def _require_rows_alone(person: str | None) -> None:
+    """Without public rows a row is protected, or a person with several of them, not whole persons."""
+    if person is not None:
+        raise PublicDataError(
+            f"person='{person}' needs public rows of the same columns, public=frame (the column of "
+            "persons may be missing there): how much varies within persons is told by them. Without "
+            "public rows leave person= out, or state rows_per_person=."
+        )
+
+
+def _task_alone(
+    formula: PanelFormula,
+    charged: Charged,
+    limits: Mapping[str, Any] | None,
+    weights: str | None,
+    errors: str,
+    unknown: Sequence[str] = (),
+    levels: ReleasedLevels | None = None,
+) -> PanelTask:
+    """What names and kinds of private columns make of a formula, and limits.
+
+    ``unknown``: columns whose levels are to be released; ``levels``: once they are.
+    """
+
+    def design_of(text: str) -> Design:
+        if levels is None:
+            return charged.design(text, limits, weights, None, unknown)
+        return charged.released_design(text, limits, weights, None, levels)
+
+    with ErrorsWithoutTrace():
+        design, columns = panel_design(formula, charged.table, design_of)
+    check_response(design)
+    return PanelTask(design, None, columns, None, errors)
 
 
 def panel_task(
@@ -165,7 +216,7 @@ def panel_task(
     check_response(moments.design)
     within = person is not None and person in formula.effects
     persons = None if person is None else "within" if within else "all"
-    return PanelTask(moments, columns, persons, errors)
+    return PanelTask(moments.design, moments, columns, persons, errors)
 
 
 def _errors(vcov: Any, person: str | None) -> str:
@@ -216,14 +267,14 @@ def panel_model(
     delta: float | None,
 ) -> PanelModel:
     """The result of a fit and of the session that it has spent; ``qualified``: notes on privacy."""
-    shown_design = _shown(task.moments, task.columns)
+    shown_design = _shown(task.design, task.columns)
     person = unit.person
-    levels = {name: _levels(task.moments, name) for name in formula.effects if name != person}
+    levels = {name: _levels(task.design, name) for name in formula.effects if name != person}
     effects = tuple(
         (name, f"{levels[name]} levels" if name in levels else "within persons")
         for name in formula.effects
     )
-    linear = _in_shown_names(fit.linear, task.moments.terms)
+    linear = _in_shown_names(fit.linear, task.design.terms)
     items = model_items(linear, shown_design, task.moments, session.n, session, unit, delta, None)
     items |= {"public": None, "public_fit": _public_fit(task), "m": task.columns.public_rows}
     alike = unclustered(unit, linear.estimate.errors)
@@ -272,9 +323,9 @@ def _dummies_note(levels: Mapping[str, int], person: str | None) -> tuple[str, .
     )
 
 
-def _shown(moments: PublicMoments, columns: PanelColumns) -> Any:
+def _shown(whole: Design, columns: PanelColumns) -> Design:
     """The design of the columns that are printed, by fixest's names."""
-    design = subset_design(moments.design, moments.design.formula, list(columns.shown))
+    design = subset_design(whole, whole.formula, list(columns.shown))
     names = tuple(level_name(term) for term in design.terms)
     program = tuple(
         replace(column, name=name) for column, name in zip(design.program, names, strict=True)
@@ -298,13 +349,13 @@ def _in_shown_names(fit: LinearFit, terms: Sequence[str]) -> LinearFit:
     )
 
 
-def _levels(moments: PublicMoments, name: str) -> int:
-    spec = moments.design.columns[name]
+def _levels(design: Design, name: str) -> int:
+    spec = design.columns[name]
     return len(spec.levels or ())
 
 
 def _public_fit(task: PanelTask) -> Estimate | None:
     """Least squares of the public rows alone, where no instrument is needed."""
-    if task.columns.excluded or task.columns.effects:
+    if task.moments is None or task.columns.excluded or task.columns.effects:
         return None
     return least_squares_of(task.moments)

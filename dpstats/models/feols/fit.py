@@ -8,14 +8,16 @@ left out in the end; with them a round's mean score makes a step of two-stage le
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
-from dpstats.frame import PanelColumns, PublicMoments
+from dpstats.frame import Design, PanelColumns, PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
+from dpstats.mechanism.session import Session
 from dpstats.models.feols.estimate import (
     AndersonRubin,
     FinalScore,
@@ -27,8 +29,8 @@ from dpstats.models.feols.estimate import (
     without_effects,
 )
 from dpstats.models.linear.estimate import LinearFit
-from dpstats.models.linear.fit import WIDENING, anchored, reported
-from dpstats.models.linear.prepare import planned, prepared
+from dpstats.models.linear.fit import WIDENING, reported, solved_by_rounds
+from dpstats.models.linear.prepare import planned, prepared, prepared_alone
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import quadratic_forms
@@ -41,6 +43,7 @@ from dpstats.score_rounds.estimate import (
     moments_least_squares,
     without_errors,
 )
+from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
 from dpstats.score_rounds.rows import LeastSquares
@@ -52,14 +55,17 @@ class PanelTask:
 
     Attributes
     ----------
-    moments : PublicMoments
+    design : Design
+    moments : PublicMoments or None
+        None without public rows.
     columns : PanelColumns
     persons : {"all", "within"} or None
         See `ScoreSession`.
     errors : {"hetero", "iid"}
     """
 
-    moments: PublicMoments
+    design: Design
+    moments: PublicMoments | None
     columns: PanelColumns
     persons: str | None
     errors: str
@@ -97,10 +103,19 @@ class PanelFit:
 
 
 def fit_rows(
-    task: PanelTask, rows: RowSource, total: Privacy, noise: Noise
+    task: PanelTask,
+    rows: RowSource,
+    total: Privacy,
+    noise: Noise,
+    after: Session[Any] | None = None,
 ) -> tuple[PanelFit, ScoreSession]:
-    """Spend a total on a fit of these rows; the session tells what was released for it."""
+    """Spend a total on a fit of these rows; the session tells what was released for it.
+
+    ``after``: the session that has released levels, where there are no public rows.
+    """
     moments, columns = task.moments, task.columns
+    if moments is None:
+        return _alone(task, rows, total, noise, after)
     seen = View.of(moments, rows, _start(moments, columns))
     with ScoreSession(
         rows,
@@ -110,14 +125,48 @@ def fit_rows(
         noise,
         **seen.how(task.persons, moments.design.limited),
     ) as session:
-        if columns.excluded:
-            return two_stages(session, moments, seen, task), session
-        fit = anchored(session, moments, seen, 0.0, task.errors, columns.effects)
-        estimate = without_effects(fit.estimate, columns.shown, columns.effects)
-        fit = replace(fit, estimate=estimate, system=None)
-        empty = next(line for line in fit.diagnostics if line.name == EMPTY)
-        parameters = _parameters(session, columns, empty.value or 0.0, empty.noise_sd or 0.0)
-        return PanelFit(fit, None, parameters), session
+        plan = planned(session, moments, task.errors, instruments=bool(columns.excluded))
+        ready = prepared(session, moments, seen, plan)
+        return _solved(LinearRounds.of(session, ready, 0.0), columns), session
+
+
+def _alone(
+    task: PanelTask,
+    rows: RowSource,
+    total: Privacy,
+    noise: Noise,
+    after: Session[Any] | None,
+) -> tuple[PanelFit, ScoreSession]:
+    """The same without public rows, as of `dpstats.models.linear.fit.alone`."""
+    design = task.design
+    look, before = first_look(design, rows, total, noise, response=True, after=after)
+    start = look.start(design)
+    with ScoreSession(
+        rows,
+        LeastSquares(),
+        look.rows.whitening.back,
+        start,
+        total,
+        noise,
+        linear=True,
+        after=before,
+        limited=design.limited,
+    ) as session:
+        turns = bool(task.columns.excluded)
+        ready = prepared_alone(session, design, look, start, task.errors, turns=turns)
+        return _solved(LinearRounds.of(session, ready, 0.0), task.columns), session
+
+
+def _solved(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
+    """The rounds of a fit, and what they come to."""
+    if columns.excluded:
+        return two_stages(rounds, columns)
+    fit = solved_by_rounds(rounds, columns.effects)
+    estimate = without_effects(fit.estimate, columns.shown, columns.effects)
+    fit = replace(fit, estimate=estimate, system=None)
+    empty = next(line for line in fit.diagnostics if line.name == EMPTY)
+    how = empty.value or 0.0, empty.noise_sd or 0.0
+    return PanelFit(fit, None, _parameters(rounds.session, columns, *how))
 
 
 def _parameters(
@@ -140,17 +189,12 @@ def _start(moments: PublicMoments, columns: PanelColumns) -> Floats | None:
     return start
 
 
-def two_stages(
-    session: ScoreSession, moments: PublicMoments, seen: View, task: PanelTask
-) -> PanelFit:
+def two_stages(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     """Score rounds whose steps are those of two-stage least squares, and what they come to."""
-    columns = task.columns
-    plan = planned(session, moments, task.errors, instruments=True)
-    ready = prepared(session, moments, seen, plan)
+    session, ready = rounds.session, rounds.ready
     root = ready.at.root
     x, z = np.asarray(columns.regressors), np.asarray(columns.instruments)
     stages = TwoStages(root[:, x], root[:, z])
-    rounds = LinearRounds.of(session, ready, 0.0)
     rounds.oblique = stages.oblique
     made = rounds.run()
     estimate, last, spread, moved = _solution(rounds, made, stages)
@@ -160,9 +204,10 @@ def two_stages(
     second = _second_stage(rounds, stages, last, spread, columns, estimate, absorbed)
     shown = len(columns.shown)
     estimate = without_effects(estimate, range(shown), range(shown, len(x)))
-    if ready.hardly_seen or not ready.curvature.resolved:
+    hidden = ready.hidden is not None and bool(ready.hidden.any())
+    if hidden or ready.hardly_seen or not (ready.enough and ready.curvature.resolved):
         estimate = without_errors(estimate)
-    terms = [moments.terms[j] for j in columns.shown]
+    terms = [ready.design.terms[j] for j in columns.shown]
     cuts = terms, moved.of(lambda values: values[:shown])
     fit = reported(rounds, made, estimate, None, cuts)
     return PanelFit(fit, second, parameters)

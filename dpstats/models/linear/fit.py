@@ -206,9 +206,8 @@ def anchored(
     seen: View,
     ridge: float,
     errors: str,
-    effects: Sequence[int] = (),
 ) -> LinearFit:
-    """Score rounds from a public anchor. No note speaks of ``effects``, columns that no table shows.
+    """Score rounds from a public anchor.
 
     1. a private histogram of row lengths says where rows are cut for their second moments, which are
        released once (twice where public rows are few: the first says how to whiten them);
@@ -223,11 +222,14 @@ def anchored(
        lean it is the last one alone.
     """
     ready = prepared(session, moments, seen, planned(session, moments, errors))
-    return solved_by_rounds(LinearRounds.of(session, ready, ridge), effects)
+    return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 
 def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> LinearFit:
-    """The rounds of a fit, and what they come to."""
+    """The rounds of a fit, and what they come to.
+
+    No note speaks of ``effects``, columns that no table shows.
+    """
     ready, ridge = rounds.ready, rounds.ridge
     made = rounds.run()
     design, terms = ready.design, ready.design.terms
@@ -353,7 +355,8 @@ def reported(
         after = ready.lines[1].value if curvature.resolved and not ready.hardly_seen else None
         notes += coordinates_note(after)
     else:
-        notes = hidden_note(design.terms, unknown, ready.nothing)
+        at = [design.terms.index(term) for term in terms]
+        notes = hidden_note(terms, unknown, None if ready.nothing is None else ready.nothing[at])
         notes += ridge_note(ridge)
     notes = unused_note(summary, design, persons, not ready.arrived) + notes
     notes += outside_note(design, summary.outside, summary.share_sd)

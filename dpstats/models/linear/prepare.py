@@ -91,6 +91,11 @@ class Prepared:
         return self.look is None
 
     @property
+    def turned(self) -> bool:
+        """Whether rounds compute where the released second moments are the identity."""
+        return self.arrived or not np.array_equal(self.at.turn, np.eye(len(self.at.turn)))
+
+    @property
     def enough(self) -> bool:
         """Whether the first look at private rows found enough of them."""
         return self.look is None or self.look.enough
@@ -192,7 +197,7 @@ def prepared(
         curvature, radius, taken, longer = _curvature(session, d, moments, seen_lengths, gram)
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
-        at = replace(at, turn=at.whitening.root @ back)
+        at = at.with_back(back)
         seen = replace(seen, whitening=Whitening.of(back), shift=shift)
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
     how = moments.design, seen.shift, at, curvature, plan, expected, longer, persons, lines
@@ -209,16 +214,27 @@ def prepared(
 
 
 def prepared_alone(
-    session: ScoreSession, design: Design, look: FirstLook, shift: Floats, errors: str
+    session: ScoreSession,
+    design: Design,
+    look: FirstLook,
+    shift: Floats,
+    errors: str,
+    *,
+    turns: bool = False,
 ) -> Prepared:
-    """The rows as a first look has whitened them, and the plan of rounds from there."""
+    """The rows as a first look has whitened them, and the plan of rounds from there.
+
+    ``turns``: whether they are turned so that their second moments are the identity.
+    """
     d, curvature = len(shift), look.rows.curvature
-    back, shift = session.whiten(look.rows.whitening.back, shift, look.scale)
+    at = turned(look.rows.whitening, curvature) if turns else None
+    back, shift = session.whiten((at or look.rows.whitening).back, shift, look.scale)
+    at = Coordinates.plain(Whitening.of(back)) if at is None else at.with_back(back)
     session.weigh(look.rows.radius)
     return Prepared(
         design=design,
         shift=shift,
-        at=Coordinates.plain(Whitening.of(back)),
+        at=at,
         curvature=curvature,
         plan=plan_alone(session.n, d, session.total.mu, curvature.released_sd, errors),
         expected=math.sqrt(d) * look.scale,

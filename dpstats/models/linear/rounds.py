@@ -134,7 +134,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def _foreseen(self) -> Curvature:
         """The released second moments: the identity, where rows were turned by them."""
         turn, seen = self.ready.at.turn, self.ready.curvature
-        if not self.ready.arrived:
+        if not self.ready.turned:
             return seen
         return Curvature(
             turn.T @ seen.released @ turn,

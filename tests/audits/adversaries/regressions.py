@@ -6,7 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tests.audits.adversaries.neighbours import GAUSSIAN, MANY_ALONE, Row, Setup, against, beam
+import numpy as np
+import pandas as pd
+
+from tests.audits.adversaries.neighbours import (
+    GAUSSIAN,
+    MANY_ALONE,
+    Row,
+    Setup,
+    against,
+    beam,
+    declared,
+)
 from tests.audits.adversaries.regression_rows import (
     ANSWERS,
     COUNTED,
@@ -189,6 +200,13 @@ def sharp_alone(function: str, pair: tuple[Row, Row], **options: Any) -> Watched
     low = -1.0 if function == "dp_lm" else 0.0
     high = 2.0 if options.get("family") == "poisson" else 1.0
     return against(function, {**_SHORTEST, **options}, pair, 200, 0, (low, high))
+
+
+def sharp_instruments(pair: tuple[Row, Row]) -> Watched:
+    """Rows alone, of which a column is endogenous and has an instrument."""
+    x = np.random.default_rng(7).normal(size=(MANY_ALONE - 1, 3))
+    rows = pd.DataFrame({"x": x[:, 0] + x[:, 1], "z": x[:, 0], "y": x[:, 1] + x[:, 2]})
+    return declared("dp_feols", "y ~ 1 | x ~ z", {**_SHORTEST}, rows, pair)
 
 
 def sharp_family(family: str, pair: tuple[Row, Row], high: float, *, public: bool) -> Watched:

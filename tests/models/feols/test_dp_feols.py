@@ -16,7 +16,13 @@ import statsmodels.formula.api as smf
 from scipy import stats
 
 from dpstats import Budget, anova, dp_feols, dp_lm, etable
-from dpstats.errors import ArgumentError, FormulaError, NotReleasedError, PublicDataError
+from dpstats.errors import (
+    ArgumentError,
+    FormulaError,
+    NotReleasedError,
+    PublicDataError,
+    SchemaError,
+)
 from dpstats.frame import level_name, panel_formula, panel_moments
 
 _EXACT: dict[str, Any] = {"rho": 1e12, "seed": 1}
@@ -475,7 +481,10 @@ def test_intervals_cover_with_noise() -> None:
         ("y ~ x | firm", {}, PublicDataError, "say so: person='firm'"),
         ("y ~ x | who", {}, PublicDataError, "effects cost nothing, say so: person='who'"),
         ("y ~ x", {"vcov": {"CRV1": "year"}}, ArgumentError, "clustered by the person"),
-        ("y ~ x", {"public": None}, PublicDataError, "needs public rows"),
+        ("y ~ x", {"public": None, "person": "who"}, PublicDataError, "needs public rows"),
+        ("y ~ x | year", {"public": None}, SchemaError, "levels of `year`: declare them"),
+        ("y ~ x | d ~ z", {"public": None, "mu": 1e-3}, ArgumentError, "too few for 4 columns"),
+        ("y ~ x | d ~ zz", {"public": None}, SchemaError, "no column `zz`"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_rows_are_read(
@@ -585,10 +594,43 @@ def test_tables_of_persons_that_may_be_swapped_are_said() -> None:
     assert "more public rows" not in " ".join(dp_lm("y ~ x", _PRIVATE, _PUBLIC, **call).notes)
 
 
-def test_the_help_says_that_public_rows_are_needed() -> None:
-    assert "Without them the call is\n        refused" in str(dp_feols.__doc__)
+_LEVELS = {"year": list(range(2008, 2014))}
+
+
+@pytest.mark.parametrize(
+    "formula", ["y ~ x + d | year", "y ~ x | year | d ~ z + z2", "y ~ x | d ~ z"]
+)
+def test_without_public_rows_and_noise_it_is_that_of_all_rows(formula: str) -> None:
+    beside = dp_feols(formula, _PRIVATE, _PUBLIC, **_EXACT)
+    alone = dp_feols(formula, _PRIVATE, limits=_LEVELS if "year" in formula else None, **_EXACT)
+    assert alone.coef().to_numpy() == pytest.approx(beside.coef().to_numpy(), abs=2e-3)
+    assert alone.se().to_numpy() == pytest.approx(beside.se().to_numpy(), rel=0.02)
+    assert alone.fixed_effects == beside.fixed_effects
+    assert "public" not in str(alone.summary()).replace("n is public", "")
+
+
+def test_instruments_without_public_rows_hold_the_effect() -> None:
+    """Twelve fits at mu = 1; four that miss have a probability below 1e-3 each year of seeds."""
+    held = []
+    for seed in range(12):
+        rows = _panel(1500, 100 + seed)
+        fit = dp_feols("y ~ x | d ~ z + z2", rows, mu=1, seed=seed)
+        low, high = fit.confint().loc["d"]
+        held.append(low < 0.7 < high)
+    assert sum(held) >= 7
+
+
+def test_levels_of_effects_are_released_where_they_are_not_declared() -> None:
+    rows = _PRIVATE.assign(place=np.where(_PRIVATE.year % 2 == 0, "north", "south"))
+    fit = dp_feols("y ~ x | place", rows, epsilon=2, delta=1e-6, seed=1)
+    assert fit.fixed_effects == (("place", "2 levels"),)
+    assert any("levels of `place` with more than about" in note for note in fit.notes)
+    assert fit.privacy.epsilon(1e-6) == pytest.approx(2, rel=0.02)
+
+
+def test_the_phrasebook_says_where_public_rows_are_needed() -> None:
     vignette = Path(__file__).parents[3] / "vignettes" / "r_phrasebook.py"
-    assert "`public=pub` may be left out of `dp_lm` and `dp_glm`, but" in vignette.read_text()
+    assert "`public=pub` may be left out, but" in vignette.read_text()
 
 
 def test_notes_speak_of_columns_that_the_table_shows() -> None:
