@@ -55,6 +55,8 @@ _ASIDE = 0.3
 histogram of residuals does not count those that are zero."""
 _TRIED, _LARGEST = np.geomspace(0.1, 1.5, 28), 3.0
 """Bandwidths that are weighed, in scales; and standard deviations at which responses may be cut."""
+_SURELY = 3.5
+"""Standard deviations of noise from which a point has rows: where these lie is not known otherwise."""
 _REST = 0.6  # share of the total that the last curve has at least
 _PEAK = 0.7
 """Of all rows, what the kernel would see of normal ones at a typical point with a wide bandwidth."""
@@ -131,10 +133,14 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
     last = setting(cut(sd / max(near, 1.0)))
     last = last if told is None else told.put_in(last)
     values, session = curve_of(rows, last, residuals, total, noise, session)
-    among = points_with_rows(values, last)
-    if last.default and len(among):
-        shown = default_points(among.min(axis=0), among.max(axis=0), among)
-        last = replace(last, shown=shown)
+    among, beside = points_with_rows(values, last)
+    if len(among):
+        # nothing is told of a range in which no row is seen
+        last = replace(last, low=beside.min(axis=0), high=beside.max(axis=0))
+        if last.default:
+            shown = default_points(among.min(axis=0), among.max(axis=0), among)
+            last = replace(last, shown=shown)
+    values = replace(values, surely=_SURELY)
     done = finished(values, last, tuple(session.releases), rows.n)
     return replace(done, outcome=replace(done.outcome, notes=notes + done.outcome.notes))
 

@@ -16,7 +16,7 @@ from dpstats.arrays import Floats
 from dpstats.models.eptr_nw.planning import Residuals, unsure
 from dpstats.models.eptr_nw.rows import kernel
 
-_SEEN, _LEAST_MASS = 2.0, 0.5
+SEEN, _LEAST_MASS = 2.0, 0.5
 _SMALLEST_VARIANCE = 0.1
 """Local variances are no smaller part of the mean one."""
 _OWN_SHARE = 0.3
@@ -37,9 +37,9 @@ _ENOUGH = 30.0
 _ROUNDS = 60
 
 
-def seen(degree: Floats, sd: Floats | float) -> NDArray[np.bool_]:
+def seen(degree: Floats, sd: Floats | float, times: float = SEEN) -> NDArray[np.bool_]:
     """Whether released masses stand out of their noise, and are worth half a row at least."""
-    return np.asarray(degree > _SEEN * np.asarray(sd) + _LEAST_MASS)
+    return np.asarray(degree > times * np.asarray(sd) + _LEAST_MASS)
 
 
 def critical(bias: Floats, level: float) -> Floats:

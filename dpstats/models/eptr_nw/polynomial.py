@@ -126,9 +126,10 @@ class _Places:
         return self.sure & (self.beside < reach)
 
 
-def points_with_rows(curve: SumsCurve, setting: CurveSetting) -> Floats:
-    """Points of the cover that lie among rows, or at their end."""
-    return setting.cover[0][_Places.of(curve, setting).within(_AT_AN_END)]
+def points_with_rows(curve: SumsCurve, setting: CurveSetting) -> tuple[Floats, Floats]:
+    """Points of the cover that lie among rows, or at their end; and those with rows beside them."""
+    places, points = _Places.of(curve, setting), setting.cover[0]
+    return points[places.within(_AT_AN_END)], points[places.within(_BESIDE)]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import Design, predicted_rows
 from dpstats.models.eptr_nw.bands import (
     CUT_DOUBT,
+    SEEN,
     Cover,
     Scale,
     beyond_cut,
@@ -62,7 +63,8 @@ _SURFACE = 101
 class SumsCurve:
     """A curve that was released as sums in the coordinates of `Features`.
 
-    ``doubt``: how far the polynomial may be off. ``covers`` and ``scale`` are made last.
+    ``doubt``: how far the polynomial may be off. ``covers`` and ``scale`` are made last. ``surely``:
+    standard deviations of noise by which a sum of the kernel tells of rows.
     """
 
     features: Features
@@ -72,6 +74,7 @@ class SumsCurve:
     sigma: float
     covers: tuple[Cover, ...] = ()
     scale: Scale | None = None
+    surely: float = SEEN
 
     @property
     def denominator(self) -> float:
@@ -80,7 +83,7 @@ class SumsCurve:
 
     def seen(self, prediction: Prediction) -> NDArray[np.bool_]:
         """Where private rows stand out of the noise."""
-        return seen(prediction.degree, self.sums.below_sd)
+        return seen(prediction.degree, self.sums.below_sd, self.surely)
 
     def at(
         self,

@@ -71,6 +71,6 @@ def test_a_curve_is_shown_from_end_to_end_of_the_rows_and_no_farther() -> None:
         h = float(fit.bandwidth.iloc[0])
         ends = fit.curve.x.iloc[[0, -1]].to_numpy()
         assert np.abs(ends - [0, scale]).max() < h
-        among = points_with_rows(fit.values, fit.setting)[:, 0] * h
+        among = points_with_rows(fit.values, fit.setting)[0][:, 0] * h
         assert among.min() > -h
         assert among.max() < scale + h
