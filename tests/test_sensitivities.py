@@ -53,11 +53,11 @@ _ABSENT = regressions.corner(math.nan, 0, 1), beam(0, 1e5, 1.0)
 _corner, _wide = regressions.corner, regressions.WIDE
 _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
     ("dp_lm", "anchored"): {"far": partial(regressions.far_scores, "dp_lm")},
-    ("dp_feols", "rows"): {
-        "far": partial(regressions.far_scores, "dp_feols"),
-        "across, with an instrument": partial(regressions.sharp_instruments, _ACROSS),
-        "opposite, with an instrument": partial(regressions.sharp_instruments, _OPPOSITE),
-        "all columns, with an instrument": partial(
+    ("dp_feols", "rows"): {"far": partial(regressions.far_scores, "dp_feols")},
+    ("dp_feols", "instruments, alone"): {
+        "across": partial(regressions.sharp_instruments, _ACROSS),
+        "opposite": partial(regressions.sharp_instruments, _OPPOSITE),
+        "all columns": partial(
             regressions.sharp_instruments, (_corner(9, 9, 9), _corner(-9, -9, -9))
         ),
     },

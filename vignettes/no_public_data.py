@@ -311,7 +311,7 @@ pd.DataFrame(rows).T.rename_axis(columns="public rows")
 # - where you want a plan (`plan_lm`) that knows your columns: without public rows it is one of normal rows;
 # - where people have several rows. With public rows, `person=` sums up all rows of a person. Without
 #   them only the first `rows_per_person` count, one by default, and the noise grows with that number;
-# - for `dp_feols` and mixtures, which need some.
+# - for mixtures, and for persons with several rows (`person=`), which need some.
 #
 # They need not tell everything. A few rows that lack a level, or are fewer than the columns, are
 # used for what they tell, and the rest is found in the private rows. A note says so:

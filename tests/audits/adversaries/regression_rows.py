@@ -38,6 +38,12 @@ def panels(n: int, seed: int) -> pd.DataFrame:
     return rows.assign(z=rows.x + np.random.default_rng(50 + seed).normal(size=n))
 
 
+def instrumented(n: int, seed: int) -> pd.DataFrame:
+    """Rows with an instrument."""
+    rows = regression(n, seed)
+    return rows.assign(z=rows.x + np.random.default_rng(50 + seed).normal(size=n))
+
+
 LIMITS = {"x": (-2.0, 2.0), "g": ["a", "b", "c"]}
 
 # --- pairs of rows -------------------------------------------------------------------------------
@@ -115,3 +121,9 @@ def with_instrument(
         return [{**row, "z": row["x"]} for row in side]
 
     return {name: (rows(first), rows(second)) for name, (first, second) in pairs.items()}
+
+
+INSTRUMENTED: dict[str, tuple[Row, Row]] = {
+    name: ({**first, "z": first["x"]}, {**second, "z": second["x"]})
+    for name, (first, second) in NUMBERS.items()
+}

@@ -21,8 +21,10 @@ from tests.audits.adversaries.neighbours import (
 from tests.audits.adversaries.regression_rows import (
     ANSWERS,
     COUNTED,
+    INSTRUMENTED,
     LIMITS,
     NUMBERS,
+    instrumented,
     of_persons,
     panels,
     persons,
@@ -125,6 +127,16 @@ def setups() -> list[Setup]:
             n=40,
             m=24,
             pairs=NUMBERS,
+        ),
+        Setup(
+            "dp_feols",
+            "instruments, alone",
+            formula="y ~ g | x ~ z",
+            options=_ALONE,
+            rows=instrumented,
+            n=MANY_ALONE,
+            m=0,
+            pairs=INSTRUMENTED,
         ),
         panel(method="within", formula="y ~ x | who + g", pairs=varying(of_persons(NUMBERS))),
         panel(
