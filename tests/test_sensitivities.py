@@ -156,6 +156,7 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_glm ssp", "shares"): 0.7,
     ("dp_glm anchored, poisson, persons", "information"): 0.86,
     ("dp_glm anchored, poisson, persons", "outer"): 0.83,
+    ("dp_feols instruments, alone", "outer"): 0.7,
     ("dp_feols instruments", "outer"): 0.92,
     ("eptr_lm paper", "least-squares"): 0.6,
     ("eptr_nw paper", "curve"): 0.47,
