@@ -40,7 +40,16 @@ class TwoStages:
     def solve(self) -> Floats:
         """(X'P X)^-1 X'P, which makes coefficients of scores."""
         first = self.first_stage
+        if not self.apart:
+            return np.asarray(np.linalg.pinv(first))
         return np.asarray(np.linalg.solve(first.T @ first, first.T))
+
+    @property
+    def apart(self) -> bool:
+        """Whether the released moments tell all columns apart, and what instruments say of them."""
+        columns = self.z.shape[1]
+        ranks = np.linalg.matrix_rank(self.z), np.linalg.matrix_rank(self.first_stage)
+        return ranks == (columns, self.x.shape[1])
 
     @property
     def oblique(self) -> Floats:

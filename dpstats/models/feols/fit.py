@@ -201,11 +201,14 @@ def two_stages(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     summary = summary_of(made)
     parameters = _parameters(session, columns, summary.empty_share, summary.share_sd)
     absorbed = parameters - len(columns.regressors)
-    second = _second_stage(rounds, stages, last, spread, columns, estimate, absorbed)
+    second = None
+    if stages.apart:
+        second = _second_stage(rounds, stages, last, spread, columns, estimate, absorbed)
     shown = len(columns.shown)
     estimate = without_effects(estimate, range(shown), range(shown, len(x)))
     hidden = ready.hidden is not None and bool(ready.hidden.any())
-    if hidden or ready.hardly_seen or not (ready.enough and ready.curvature.resolved):
+    sure = stages.apart and ready.enough and ready.curvature.resolved
+    if hidden or ready.hardly_seen or not sure:
         estimate = without_errors(estimate)
     terms = [ready.design.terms[j] for j in columns.shown]
     cuts = terms, moved.of(lambda values: values[:shown])
