@@ -53,6 +53,10 @@ lie two rows of a hundred at most."""
 _ASIDE = 0.3
 """Scales by which the first centre lies below the location: many rows may have just that value, and a
 histogram of residuals does not count those that are zero."""
+_OF_MARKS = 0.25
+"""Bandwidth for a covariate of zeros and ones, which hardly mixes both."""
+_MORE = 3.0
+"""Bandwidths beyond those points where the first curve surely has rows, in which there may be some."""
 _TRIED, _LARGEST = np.geomspace(0.1, 1.5, 28), 3.0
 """Bandwidths that are weighed, in scales; and standard deviations at which responses may be cut."""
 _SURELY = 3.5
@@ -102,12 +106,13 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
     fit = _first_fit(task, found, n, total.mu)
     notes = _notes(task, found, fit.smoothing.bandwidth)
 
-    def setting(cut: ResidualCut) -> CurveSetting:
+    def setting(cut: ResidualCut, low: Floats, high: Floats) -> CurveSetting:
         smoothing = replace(fit.smoothing, radius=cut.radius, middle=cut.middle, slope=cut.slope)
-        about = replace(fit, smoothing=smoothing)
+        about = replace(fit, smoothing=smoothing, low=low, high=high)
         return setting_of(about, task.design, task.points, "gp", rows.n, chosen=task.sizes is None)
 
-    uncut = setting(ResidualCut(0.0, _LARGEST * fit.sigma, 0.0, 1.0))
+    whole = fit.low, fit.high
+    uncut = setting(ResidualCut(0.0, _LARGEST * fit.sigma, 0.0, 1.0), *whole)
     with KernelSession(rows, uncut.plan, total, noise, after=columns) as session:
         residuals = look(session, fit.window, rows.n, fit.sigma)
     marks = found[d].mark
@@ -121,16 +126,22 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
     h = fit.smoothing.bandwidth
     near = _PEAK * n * float(np.prod(h / np.hypot(h, [_scale(one) for one in found[:d]])))
     sd = CURVE_MOVES / (total.mu * math.sqrt(_FIRST))
-    first = setting(cut(sd / max(near, 1.0)))
+    first = setting(cut(sd / max(near, 1.0)), *whole)
     values, session = curve_of(rows, first, residuals, total, noise, session, _FIRST)
     told = find_centre(values, first)
     if told is not None:
         near, plan = told.degree, replace(first.plan, centre=told.centre)
         if not marks:
             with KernelSession(rows, plan, total, noise, after=session) as session:
-                residuals = look(session, Window.about(told.at_most), rows.n, told.at_most)
+                about = look(session, Window.about(told.at_most), rows.n, told.at_most)
+            if about.body()[1] < residuals.body()[1]:
+                residuals = about
+            else:  # as where it swings across a gap between rows
+                told = None
     sd = CURVE_MOVES / (total.mu * math.sqrt(session.left_of_granted))
-    last = setting(cut(sd / max(near, 1.0)))
+    last = setting(
+        cut(sd / max(near, 1.0)), *_part_with_rows(fit, points_with_rows(values, first)[1])
+    )
     last = last if told is None else told.put_in(last)
     values, session = curve_of(rows, last, residuals, total, noise, session)
     among, beside = points_with_rows(values, last)
@@ -145,6 +156,15 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
     return replace(done, outcome=replace(done.outcome, notes=notes + done.outcome.notes))
 
 
+def _part_with_rows(fit: CurveFit, points: Floats) -> tuple[Floats, Floats]:
+    """The part of a range in which rows were seen at some points, and somewhat more."""
+    if not len(points):
+        return fit.low, fit.high
+    h = fit.smoothing.bandwidth
+    low, high = (points.min(axis=0) - _MORE) * h, (points.max(axis=0) + _MORE) * h
+    return np.maximum(low, fit.low), np.minimum(high, fit.high)
+
+
 def _first_fit(task: AloneTask, found: list[ColumnScale], n: float, mu: float) -> CurveFit:
     """The range, a constant and bandwidths, from locations and scales."""
     place = np.array([one.location for one in found])
@@ -153,7 +173,8 @@ def _first_fit(task: AloneTask, found: list[ColumnScale], n: float, mu: float) -
         place[k] = min(max(place[k], least), most)
         scale[k] = min(scale[k], most - least)
     d = len(found) - 1
-    reach = _REACH[d > 1] * scale[:d]
+    marks = np.array([one.mark for one in found[:d]])
+    reach = np.where(marks, 1.0, _REACH[d > 1] * scale[:d])
     low, high = place[:d] - reach, place[:d] + reach
     for k, (least, most) in task.ranges.items():
         if k < d:
@@ -161,7 +182,8 @@ def _first_fit(task: AloneTask, found: list[ColumnScale], n: float, mu: float) -
     # nodes are a bandwidth apart
     least_size = (high - low) / max(int(MOST_NODES ** (1 / d)) - 1, 1)
     stated = task.sizes
-    sizes = default_bandwidth(n, mu, d) * scale[:d] if stated is None else stated
+    chosen = np.where(marks, _OF_MARKS, default_bandwidth(n, mu, d) * scale[:d])
+    sizes = chosen if stated is None else stated
     sizes = np.maximum(sizes, least_size)
     smoothing = Smoothing(sizes, _LARGEST * scale[d], 1.0, 2.0, math.nan, math.nan)
     spread = float(scale[d])

@@ -5,7 +5,7 @@ All of it is computed from public and released numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,8 @@ CUT_DOUBT = 0.5
 """Share of what may have been cut that counts as an error."""
 _ONE_SIDED = 0.8
 """Distance of a point at the end of rows from their mean under the kernel, sqrt(2/pi)."""
+_END = 0.35
+"""Bandwidths to which the end of the rows is known."""
 _AGAIN, _AGAIN_PUBLIC = 20, 2
 """Most times that what smoothing takes off a curve is added back: by private rows, whose ends many of
 them show, and by public ones. After two, 0.99 of a bend is told where it told 0.78, and 0.9 of what an
@@ -159,6 +161,12 @@ class Cover:
         total = k.sum(axis=0)
         return k / np.maximum(total, 1e-300), total
 
+    def one_sided(self, z: Floats) -> Floats:
+        """How far rows lie to one side of points z (k, d): 1 at an end of even rows."""
+        there, _ = self._weights(z)
+        beside = np.linalg.norm(there.T @ self.points - z, axis=1) / _ONE_SIDED
+        return np.asarray(np.minimum(beside, 1.0))
+
     def moved(self, z: Floats, shift: Floats) -> tuple[Iterator[Floats], Floats]:
         """How far the kernel moves a curve whose kernel mean the shift is, and the rows near a point.
 
@@ -168,8 +176,7 @@ class Cover:
         a point, up to half as much is added, since where they end is known to a bandwidth only.
         """
         (here, _), (there, total) = self._weights(self.points), self._weights(z)
-        beside = np.linalg.norm(there.T @ self.points - z, axis=1) / _ONE_SIDED
-        longer = 1 + np.minimum(beside, 1.0) / 2
+        longer = 1 + self.one_sided(z) / 2
 
         def answers() -> Iterator[Floats]:
             sharper: Floats = self.shift
@@ -221,6 +228,18 @@ def beyond_range(bias: Floats, distance: Floats, moved: Floats) -> Floats:
     with their distance. ``moved``: what the public fit does on the way.
     """
     return np.asarray(bias * (1 + distance / _ONE_SIDED) + np.abs(moved))
+
+
+def end_doubt(cover: Cover, z: Floats, centre: Callable[[Floats], Floats]) -> Floats:
+    """How far a polynomial that released sums told may be off at an end of the rows, at points (k, d).
+
+    Where they end is known to a part of a bandwidth: so far may what it was told lie to one side.
+    """
+    square = np.zeros(len(z))
+    for step in np.eye(z.shape[1]) / 2:
+        ahead, behind = (np.ascontiguousarray((z + s * step).T) for s in (1, -1))
+        square += (centre(ahead) - centre(behind)) ** 2
+    return np.asarray(_END * cover.one_sided(z) * np.sqrt(square))
 
 
 def _noise_moved(d: int) -> list[float]:

@@ -41,6 +41,8 @@ _TAILS = 12.0
 """Kurtosis of public losses' roots from where a tail is long: that of a normal one is 3."""
 _START = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 _MOVES = (0.35, 0.6, 0.8, 1.25, 1.7, 2.8)
+_FULL, _NEARLY = 2.0, 0.95
+"""From half of the cut on a local mean is doubted, the more the nearer it comes to the cut."""
 _CLOUD = 20_000  # points that stand for where private rows may lie
 
 
@@ -531,6 +533,10 @@ def from_sums(
     shift = (radius * above + middle * degree) * factor
     # how far a curve is that rows which are cut do not follow: from nothing to all that the slope says
     unsure = np.abs(shift) * (1 - smoothing.slope) / 2
+    # a mean that comes near the cut has most of its rows there, and may lie far beyond it
+    bound = np.where(shift > 0, radius + middle, radius - middle)
+    full = np.clip(_FULL * (np.abs(shift) / np.maximum(bound, 1e-300) - _HALF), 0.0, _NEARLY)
+    unsure = np.hypot(unsure, np.abs(shift) * full / (1 - full))
     shift = shift * (1 + smoothing.slope) / 2
     shift = np.clip(shift, min(middle - radius, 0.0), max(middle + radius, 0.0))
     noise = sd * factor * np.hypot(radius, denominator * (smoothing.slope * shift - middle))

@@ -97,9 +97,10 @@ def curve_notes(
     there = ~np.isnan(at.value)
     blank = float((~there).mean())
     if blank > 0:
+        away = "at= leaves them out" if alone else "narrower limits or at= leave them out"
         notes.append(
             f"{in_prose(100 * blank)}% of the points are left blank: no row is seen near them. A larger "
-            "bandwidth reaches farther; narrower limits or at= leave them out."
+            f"bandwidth reaches farther; {away}."
         )
     if thin > _HALF:
         notes.append(

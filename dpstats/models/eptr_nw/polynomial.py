@@ -235,11 +235,12 @@ def find_centre(curve: SumsCurve, setting: CurveSetting) -> FoundCentre | None:
     mass = means.part * means.degree
     left = (means.value - of_means @ coef) ** 2 - np.diag(means.variance)
     missed = max(float(mass @ left) / mass.sum(), 0.0)
+    unseen = float(mass @ np.diag(means.variance)) / mass.sum()
     return FoundCentre(
         centre,
         means.sigma,
         means.at_most,
-        math.sqrt(missed + _UNSEEN * means.sigma**2),
+        math.sqrt(missed + min(_UNSEEN * means.sigma**2, unseen)),
         float(np.prod(1 / (1 + (_TURNS / half) ** 2))),
         float(np.median(means.degree)),
     )

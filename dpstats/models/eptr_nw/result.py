@@ -21,6 +21,7 @@ from dpstats.models.eptr_nw.bands import (
     beyond_cut,
     beyond_range,
     critical,
+    end_doubt,
     seen,
     smoothing_bias,
 )
@@ -333,7 +334,10 @@ class KernelModel(TestedResult):
         if errors:
             moved = of.centre(np.ascontiguousarray(z.T)) - public[0]
             distance = np.linalg.norm(z - inside, axis=1)
-            bias = beyond_range(np.asarray(found.bias), distance, moved)
+            own = np.asarray(found.bias)
+            if of.m is None and isinstance(self.values, SumsCurve) and self.values.covers:
+                own = own + end_doubt(self.values.covers[0], inside, of.centre)
+            bias = beyond_range(own, distance, moved)
             found = replace(found, bias=bias)
         return replace(found, value=np.where(near, found.value, np.nan))
 
