@@ -19,7 +19,7 @@ from dpstats.arrays import Floats
 from dpstats.call import Charged, ReleasedLevels
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
-from dpstats.errors import ErrorsWithoutTrace
+from dpstats.errors import ErrorsWithoutTrace, SchemaError
 from dpstats.frame import (
     Design,
     as_written,
@@ -86,6 +86,13 @@ def design_of_classes(
     """
     with ErrorsWithoutTrace(), naming("the private data"):
         text, name = classes_formula(formula, column_types(charged.table).names)
+        kind = column_types(charged.table).type_of(name).kind
+        if kind == "number" and not isinstance((limits or {}).get(name), list):
+            raise SchemaError(
+                f"`{name}` holds numbers, of which any may be a class: name the classes, limits={{"
+                f"'{name}': [0, 1]}}; or make them text, {name}.astype(str), whose values that many "
+                "rows have are released where epsilon and delta are given."
+            )
     with as_written(formula, text, name):
         if levels is None:
             design = charged.design(text, limits, None, None, unknown)

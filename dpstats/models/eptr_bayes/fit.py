@@ -250,7 +250,11 @@ def _outcome(
     certain = np.maximum(released.counts - 1.96 * released.counts_sd, 1.0)
     sampling = float((np.minimum(p, geometry.radius**2) / certain).sum()) + classes / (4 * n)
     noise2 += classes * (released.counts_sd / n) ** 2
-    rest = "the rest of a mean is the public one, where noise dominates"
+    rest = (
+        "the rest of a mean is the middle of all rows, where noise dominates"
+        if geometry.counts is None
+        else "the rest of a mean is the public one, where noise dominates"
+    )
     diagnostics = (
         Diagnostic("smallest class", float(released.counts.min()), released.counts_sd, "rows"),
         Diagnostic("radius", geometry.radius, None, "where rows are cut, in scaled units"),
@@ -258,7 +262,8 @@ def _outcome(
         *more,
     )
     error = _error(geometry, sampling, noise2, None, None)
-    return Outcome(True, error, diagnostics, _lost_class(released) + notes)
+    lost = _lost_class(released, alone=geometry.counts is None)
+    return Outcome(True, error, diagnostics, lost + notes)
 
 
 def _used(released: ClassSums | ClassMoments) -> tuple[float, float]:
@@ -266,12 +271,13 @@ def _used(released: ClassSums | ClassMoments) -> tuple[float, float]:
     return float(released.counts.sum()), released.counts_sd * math.sqrt(len(released.counts))
 
 
-def _lost_class(released: ClassSums | ClassMoments) -> tuple[str, ...]:
+def _lost_class(released: ClassSums | ClassMoments, *, alone: bool) -> tuple[str, ...]:
     if float(released.counts.min()) >= 3 * released.counts_sd:
         return ()
     return (
-        "The smallest class cannot be distinguished from an empty one: its mean is the public one, "
-        "or noise. Ask for a larger budget, or merge classes.",
+        "The smallest class cannot be distinguished from an empty one: its mean is "
+        f"{'noise (is its name spelt as in the rows?)' if alone else 'the public one, or noise'}. Ask "
+        "for a larger budget, or merge classes.",
     )
 
 

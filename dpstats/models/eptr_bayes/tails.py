@@ -97,9 +97,9 @@ def tail_notes(allowed: Allowance, tails: CutTails, variance: Floats) -> tuple[s
     lost2 = allowed.lost**2
     if (lost2 > MEAN_MOSTLY * (lost2 + variance)).any():
         return (
-            "Features have long tails: most of the error of some class mean allows for what cutting "
-            "rows took off it, and it may be more. A transformation, such as log, public rows, or a "
-            "larger budget, helps.",
+            "Most of the error of some class mean allows for what cutting rows may have taken off it, "
+            "and it may be more. Public rows or a larger budget help; where features have long tails, a "
+            "transformation, such as log.",
         )
     if tails.hidden and (allowed.most > MEAN_FAR * np.sqrt(lost2 + variance)).any():
         return (

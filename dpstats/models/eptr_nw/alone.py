@@ -24,9 +24,10 @@ from dpstats.call import Charged
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.column_search.search import ColumnScale
-from dpstats.errors import ErrorsWithoutTrace
-from dpstats.frame import Design, curve_formula, private_design
+from dpstats.errors import ArgumentError, ErrorsWithoutTrace
+from dpstats.frame import Design, curve_formula, formula_columns, private_design
 from dpstats.frame.source import column_types
+from dpstats.frame.table import Table
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.models.eptr_nw.estimate import Smoothing, constant_centre
@@ -91,10 +92,21 @@ def curve_design(charged: Charged, formula: str, limits: Mapping[str, Any] | Non
     with ErrorsWithoutTrace(), naming("the private data"):
         table = column_types(charged.table)
         text = curve_formula(formula, table.names)
+        _refuse_text(text, table)
         design = private_design(text, table, limits, releases_levels=False, numbers=True)
     require_numbers(design)
     # rows beyond a declared range are not moved to its end
     return replace(design, boxes={})
+
+
+def _refuse_text(formula: str, table: Table) -> None:
+    """A kernel averages numbers over numbers: no levels that may be declared help."""
+    for name in formula_columns(formula):
+        if name in table.names and table.type_of(name).kind == "category":
+            raise ArgumentError(
+                f"`{name}` is a category; eptr_nw averages numbers over numbers. Fit a curve per level, "
+                "code two levels as 0 and 1, or use dp_lm; for classes eptr_bayes."
+            )
 
 
 def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) -> KernelFit:
