@@ -191,8 +191,9 @@ def _first_fit(task: AloneTask, found: list[ColumnScale], n: float, mu: float) -
     for k, (least, most) in task.ranges.items():
         if k < d:
             low[k], high[k] = max(low[k], least), min(high[k], most)
-    # nodes are a bandwidth apart
+    # nodes are a bandwidth apart, in floats too
     least_size = (high - low) / max(int(MOST_NODES ** (1 / d)) - 1, 1)
+    least_size *= 1 + 1e-9 + 2.0**-46 * np.maximum(np.abs(low), np.abs(high)) / (high - low)
     stated = task.sizes
     chosen = np.where(marks, _OF_MARKS, default_bandwidth(n, mu, d) * scale[:d])
     sizes = chosen if stated is None else stated

@@ -59,6 +59,16 @@ def test_a_narrower_bandwidth_than_nodes_allow_is_widened_and_it_is_said() -> No
     assert any(note.startswith("The bandwidth of `x` is") for note in fit.notes)
 
 
+def test_nodes_of_the_narrowest_bandwidth_are_not_too_many_by_rounding() -> None:
+    """One call in eight ended in an error, after it had been charged."""
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        x = rng.normal(size=400) + 10.0 ** rng.integers(0, 7) * rng.normal()
+        rows = pd.DataFrame({"x": x, "y": rng.normal(size=400)})
+        found = eptr_nw("y ~ x", rows, mu=3, bandwidth=1e-6, seed=seed)
+        assert len(found.setting.nodes) <= 2000
+
+
 def test_ranges_leave_out_what_is_beyond_them() -> None:
     data = table(5000, 5)
     fit = eptr_nw("y ~ x", data, mu=1, limits={"x": (0, 1)}, seed=5)
