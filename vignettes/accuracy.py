@@ -498,7 +498,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # | | ratio | public | cover, mean (worst table) | silent | noisy | behind |
 # |---|---|---|---|---|---|---|
 # | `eptr_nw`, 12 curves | 1.40 / 1.15 | 0.30 / 0.24 | 0.98 / 0.99 (0.92) | 0.03 / 0.02 | 0.32 / 0.07 | 0 / 0.01 |
-# | `eptr_nw` without public rows, the same (`--part curves_alone --repeats 6`) | 1.78 / 1.21 | | 0.99 / 0.99 (0.97) | 0 / 0.01 | 0.30 / 0.15 | |
+# | `eptr_nw` without public rows, the same (`--part curves_alone --repeats 6`) | 1.75 / 1.28 | | 0.98 / 0.99 (0.90) | 0.01 / 0.01 | 0.36 / 0.11 | |
 # | `eptr_bayes`, 12 tables | 1.11 / 1.05 | 0.98 / 0.95 | 0.96 / 0.95 (0.88) | 0.02 / 0.02 | 0.71 / 0.60 | 0.02 / 0 |
 # | `eptr_lm`, 32 regressions | 2.5 / 1.3; over `dp_lm` 1.31 / 1.10 | 0.58 / 0.32 | 0.96 / 0.97 (0.75) | 0 / 0 | 0.90 / 0.59 | 0.01 / 0.02 |
 # | `dp_mvnorm`, 21 tables: covariance; cover of means | 3.2 / 1.9 | 0.70 / 0.46 | 0.98 / 0.96 (0.81) | 0 / 0 | 0.83 / 0.81 | 0 / 0.01 |

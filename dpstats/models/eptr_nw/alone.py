@@ -32,6 +32,7 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.models.eptr_nw.estimate import Smoothing, constant_centre
 from dpstats.models.eptr_nw.fit import KernelFit, curve_of, finished, look
+from dpstats.models.eptr_nw.notes import wide_note
 from dpstats.models.eptr_nw.planning import ResidualCut, Window
 from dpstats.models.eptr_nw.polynomial import find_centre, points_with_rows
 from dpstats.models.eptr_nw.public import (
@@ -54,6 +55,8 @@ lie two rows of a hundred at most."""
 _ASIDE = 0.3
 """Scales by which the first centre lies below the location: many rows may have just that value, and a
 histogram of residuals does not count those that are zero."""
+_FEW = 6
+"""Bandwidths that all rows lie within, from where a default one is too wide for them."""
 _OF_MARKS = 0.25
 """Bandwidth for a covariate of zeros and ones, which hardly mixes both."""
 _MORE = 3.0
@@ -163,6 +166,8 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
         if last.default:
             shown = default_points(among.min(axis=0), among.max(axis=0), among)
             last = replace(last, shown=shown)
+        if task.sizes is None and d == 1 and len(among) < _FEW:
+            notes += wide_note(task.design.terms[1])
     values = replace(values, surely=_SURELY)
     done = finished(values, last, tuple(session.releases), rows.n)
     return replace(done, outcome=replace(done.outcome, notes=notes + done.outcome.notes))

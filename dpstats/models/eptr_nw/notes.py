@@ -85,6 +85,15 @@ def tails_note(setting: CurveSetting, counts_sd: float, n: int) -> tuple[str, ..
     )
 
 
+def wide_note(name: str) -> tuple[str, ...]:
+    """Where rows lie in a few places, far apart, as quartiles do not tell."""
+    return (
+        f"The bandwidth of `{name}` is about as wide as the places where rows lie: bends in these are "
+        "flattened, and intervals do not allow for them. State bandwidth=, such as a tenth of such a "
+        "place.",
+    )
+
+
 def curve_notes(
     at: Prediction, centre: tuple[Floats, Floats], thin: float, setting: CurveSetting
 ) -> tuple[str, ...]:

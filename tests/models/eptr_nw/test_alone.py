@@ -69,6 +69,20 @@ def test_nodes_of_the_narrowest_bandwidth_are_not_too_many_by_rounding() -> None
         assert len(found.setting.nodes) <= 2000
 
 
+def test_rows_in_few_places_far_apart_are_said_to_be_flattened() -> None:
+    rng = np.random.default_rng(1)
+    x = np.where(
+        rng.random(20_000) < 0.6, rng.uniform(0, 10, 20_000), rng.uniform(110, 120, 20_000)
+    )
+    rows = pd.DataFrame({"x": x, "y": np.sin(x / 3)})
+    said = "about as wide as the places where rows lie"
+    assert any(said in note for note in eptr_nw("y ~ x", rows, mu=1, seed=1).notes)
+    stated = eptr_nw("y ~ x", rows, mu=1, bandwidth=1, seed=1)
+    assert not any(said in note for note in stated.notes)
+    assert abs(stated.predict({"x": [5.0]})[0] - np.sin(5 / 3)) < 0.1
+    assert not any(said in note for note in eptr_nw("y ~ x", table(5000, 1), mu=0.3, seed=1).notes)
+
+
 def test_ranges_leave_out_what_is_beyond_them() -> None:
     data = table(5000, 5)
     fit = eptr_nw("y ~ x", data, mu=1, limits={"x": (0, 1)}, seed=5)
