@@ -15,6 +15,7 @@ Nothing here sees a private value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -33,7 +34,13 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_seed, listed, mapping, naming
 from dpstats.budget.charge import Charge, charged, label_of, naming_budget
 from dpstats.column_search.releases import LevelSession
-from dpstats.errors import DPStatsError, ErrorsWithoutTrace, FormulaError, SchemaError
+from dpstats.errors import (
+    ArgumentError,
+    DPStatsError,
+    ErrorsWithoutTrace,
+    FormulaError,
+    SchemaError,
+)
 from dpstats.frame import (
     Design,
     Encoding,
@@ -52,6 +59,7 @@ from dpstats.frame import (
     shows_types,
     undeclared_levels,
 )
+from dpstats.mechanism.conditional import frequent_threshold
 from dpstats.mechanism.noise import Noise, make_noise
 from dpstats.mechanism.release import Release
 from dpstats.propose_test.call import Kind, Spend, resolve_spend
@@ -280,6 +288,20 @@ class Charged:
                 assert isinstance(how, Design)
                 return open_persons(how, self.table, reading, self.first)
             return open_rows(how, self.table, reading, self.first)
+
+    def require_rows_for_levels(self, names: Sequence[str], n: int) -> None:
+        """Refuse, before a row is read, levels of which noise would show fewer than two."""
+        if not names:
+            return
+        mu = self.call.per_row.share(_LEVELS_SHARE / len(names)).mu
+        chance = self.call.per_row.slack / len(names)
+        least = frequent_threshold(math.sqrt(2) / mu, chance)
+        if 2 * least > n:
+            raise ArgumentError(
+                f"levels of {listed(names)} are released where more than about {least:.0f} rows have "
+                f"them: among {n} rows that is one level at most. Declare them, "
+                f"limits={{'{names[0]}': ['a', 'b']}}, or ask for a larger epsilon."
+            )
 
     def levels(self, names: Sequence[str], noise: Noise) -> ReleasedLevels:
         """Release the levels of text columns; of none, nothing is read."""

@@ -196,6 +196,7 @@ def eptr_bayes(
         rows = _rows(charged, design, formula, public)
         geometry = test = None
         if alone:
+            charged.require_rows_for_levels(unknown, rows.n)
             require_room(rows.n, spend.mu * math.sqrt(LEAST_LEFT), LIFT)
         else:
             geometry = find_geometry(

@@ -521,6 +521,7 @@ REFUSED: list[Any] = [
     ({"public": None, "method": "ptr"}, "never takes them from private rows"),
     ({"public": None, "covariance": "diagonal"}, "never takes them.*default method.*need none"),
     ({"public": None, "epsilon": None, "delta": None, "mu": 1}, "`g` holds text.*must be declared"),
+    ({"public": None, "data": DATA.head(300)}, "more than about 198 rows.*Declare them"),
     ({"public": None, "formula": "number ~ x1"}, "`number` holds numbers.*astype"),
     ({"public": None, "limits": {"x1": (0, 1e300)}}, "too large or too small"),
     ({"public": None, "limits": {"g": ["a"]}}, "classifier needs two"),
