@@ -220,8 +220,8 @@ def eptr_nw(
         setting = None
         release: Callable[[Noise], KernelFit]
         if alone:
-            d = len(design.terms) - 1
-            least = least_budget(d + 2)  # a curve is more than a line
+            d = len(design.terms)
+            least = least_budget(d + 1)  # a curve is more than a line
             check_budget(rows.n, d, spend.mu, call.unit, delta, least)
             task = AloneTask.of(design, limits or {}, sizes, find_points(at, design))
             release = partial(curve_alone, rows, task, spend.gaussian)
