@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 from dpstats import eptr_nw
-from dpstats.models.eptr_nw.alone import default_bandwidth
+from dpstats.column_search.search import ColumnScale
+from dpstats.models.eptr_nw.alone import AloneTask, _first_fit, default_bandwidth
+from dpstats.models.eptr_nw.estimate import grid_axes
+from dpstats.models.eptr_nw.public import MOST_NODES
 
 
 def table(n: int, seed: int) -> pd.DataFrame:
@@ -59,14 +62,18 @@ def test_a_narrower_bandwidth_than_nodes_allow_is_widened_and_it_is_said() -> No
     assert any(note.startswith("The bandwidth of `x` is") for note in fit.notes)
 
 
-def test_nodes_of_the_narrowest_bandwidth_are_not_too_many_by_rounding() -> None:
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_nodes_of_the_narrowest_bandwidth_are_not_too_many_by_rounding(d: int) -> None:
     """One call in eight ended in an error, after it had been charged."""
-    rng = np.random.default_rng(0)
-    for seed in range(40):
-        x = rng.normal(size=400) + 10.0 ** rng.integers(0, 7) * rng.normal()
-        rows = pd.DataFrame({"x": x, "y": rng.normal(size=400)})
-        found = eptr_nw("y ~ x", rows, mu=3, bandwidth=1e-6, seed=seed)
-        assert len(found.setting.nodes) <= 2000
+    rng = np.random.default_rng(d)
+    nothing: Any = None
+    task = AloneTask(nothing, {}, np.full(d, 1e-9), (None, None))
+    for _ in range(500):
+        shift = 10.0 ** rng.integers(0, 9)
+        found = [ColumnScale(shift * rng.normal(), rng.exponential()) for _ in range(d + 1)]
+        fit = _first_fit(task, found, 1000.0, 1.0)
+        h = fit.smoothing.bandwidth
+        assert grid_axes(fit.low / h, fit.high / h, 1.0, MOST_NODES) is not None
 
 
 def test_rows_in_few_places_far_apart_are_said_to_be_flattened() -> None:
