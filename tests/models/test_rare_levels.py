@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from dpstats import dp_glm, dp_lm, public_moments
+from dpstats.models.linear import rounds
 from dpstats.score_rounds.first_look import too_thin
 
 _SEEDS = 24
@@ -334,3 +335,12 @@ def _with_a_rare_number(rng: np.random.Generator, n: int) -> pd.DataFrame:
     rows["x"], rows["w"] = rng.normal(size=n), rng.exponential(size=n)
     chance = 1 / (1 + np.exp(3.5 - 0.5 * rows.x + 0.2 * rows.w - 2 * rows.r))
     return rows.assign(y=1.0 * (rng.random(n) < chance))
+
+
+def test_cuts_follow_what_rare_marks_may_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were more of it lost by short cuts, these would be longer, and their noise larger."""
+    rng = np.random.default_rng(1)
+    rows, public = _line(rng, 5000), _line(rng, 300)
+    plain = dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"]
+    monkeypatch.setattr(rounds, "loss_of_marks", lambda *_: lambda length: 1 / np.asarray(length))
+    assert dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"] > 1.2 * plain

@@ -1817,8 +1817,7 @@ _ALONE = (
         "dpstats/models/linear/rounds.py",
         "            parts.append(lambda length: _ONE_WAY * of_marks(length))\n",
         "            assert of_marks is not None\n",
-        "tests/models/test_rare_levels.py::"
-        "test_the_effect_of_a_rare_level_is_not_exaggerated[dp_lm of a rarer level]",
+        "tests/models/test_rare_levels.py::test_cuts_follow_what_rare_marks_may_lose",
     ),
     _alone(
         "cuts do not know that few rows make the mean square of public residuals",
