@@ -337,10 +337,11 @@ def _with_a_rare_number(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return rows.assign(y=1.0 * (rng.random(n) < chance))
 
 
-def test_cuts_follow_what_rare_marks_may_lose(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were more of it lost by short cuts, these would be longer, and their noise larger."""
+@pytest.mark.parametrize("loss", ["loss_of_marks", "loss_of_long_rows"])
+def test_cuts_follow_what_they_may_lose(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rare marks and of long rows: were more lost by short cuts, noise would be larger."""
     rng = np.random.default_rng(1)
     rows, public = _line(rng, 5000), _line(rng, 300)
     plain = dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"]
-    monkeypatch.setattr(rounds, "loss_of_marks", lambda *_: lambda length: 1 / np.asarray(length))
+    monkeypatch.setattr(rounds, loss, lambda *_: lambda length: 9 / np.asarray(length))
     assert dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"] > 1.2 * plain

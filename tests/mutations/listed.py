@@ -1809,15 +1809,14 @@ _ALONE = (
         "dpstats/models/linear/rounds.py",
         "            parts.append(loss_of_long_rows(self.ready.longer, residual, some))\n",
         "",
-        "tests/models/test_rare_levels.py::"
-        "test_cuts_know_of_long_rows_where_no_public_row_tells_of_responses",
+        "tests/models/test_rare_levels.py::test_cuts_follow_what_they_may_lose",
     ),
     _alone(
         "cuts of zeros and ones do not know of rare marks",
         "dpstats/models/linear/rounds.py",
         "            parts.append(lambda length: _ONE_WAY * of_marks(length))\n",
         "            assert of_marks is not None\n",
-        "tests/models/test_rare_levels.py::test_cuts_follow_what_rare_marks_may_lose",
+        "tests/models/test_rare_levels.py::test_cuts_follow_what_they_may_lose",
     ),
     _alone(
         "cuts do not know that few rows make the mean square of public residuals",
