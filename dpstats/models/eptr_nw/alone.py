@@ -33,8 +33,9 @@ from dpstats.mechanism.passes import RowSource
 from dpstats.models.eptr_nw.estimate import Smoothing, constant_centre
 from dpstats.models.eptr_nw.fit import KernelFit, curve_of, finished, look
 from dpstats.models.eptr_nw.notes import wide_note
+from dpstats.models.eptr_nw.places import Places
 from dpstats.models.eptr_nw.planning import ResidualCut, Window
-from dpstats.models.eptr_nw.polynomial import find_centre, points_with_rows
+from dpstats.models.eptr_nw.polynomial import find_centre
 from dpstats.models.eptr_nw.public import (
     MOST_NODES,
     AskedPoints,
@@ -143,7 +144,8 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
     sd = CURVE_MOVES / (total.mu * math.sqrt(_FIRST))
     first = setting(cut(sd / max(near, 1.0)), *whole)
     values, session = curve_of(rows, first, residuals, total, noise, session, _FIRST)
-    told = find_centre(values, first)
+    places = Places.of(values, first)
+    told = find_centre(values, first, places)
     if told is not None:
         near, plan = told.degree, replace(first.plan, centre=told.centre)
         if not marks:
@@ -154,12 +156,11 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
             else:  # as where it swings across a gap between rows
                 told = None
     sd = CURVE_MOVES / (total.mu * math.sqrt(session.left_of_granted))
-    last = setting(
-        cut(sd / max(near, 1.0)), *_part_with_rows(fit, points_with_rows(values, first)[1])
-    )
+    last = setting(cut(sd / max(near, 1.0)), *_part_with_rows(fit, places.beside))
     last = last if told is None else told.put_in(last)
     values, session = curve_of(rows, last, residuals, total, noise, session)
-    among, beside = points_with_rows(values, last)
+    places = Places.of(values, last)
+    among, beside = places.among, places.beside
     if len(among):
         # nothing is told of a range in which no row is seen
         last = replace(last, low=beside.min(axis=0), high=beside.max(axis=0))
@@ -168,7 +169,7 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
             last = replace(last, shown=shown)
         if task.sizes is None and d == 1 and len(among) < _FEW:
             notes += wide_note(task.design.terms[1])
-    values = replace(values, surely=_SURELY)
+    values = replace(values, surely=_SURELY, told=last.centre)
     done = finished(values, last, tuple(session.releases), rows.n)
     return replace(done, outcome=replace(done.outcome, notes=notes + done.outcome.notes))
 

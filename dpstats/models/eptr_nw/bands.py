@@ -5,7 +5,7 @@ All of it is computed from public and released numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.models.eptr_nw.planning import Residuals, unsure
-from dpstats.models.eptr_nw.rows import kernel
+from dpstats.models.eptr_nw.rows import Centre, kernel
 
 SEEN, _LEAST_MASS = 2.0, 0.5
 _SMALLEST_VARIANCE = 0.1
@@ -189,14 +189,14 @@ class Cover:
         return answers(), total
 
 
-def sharpened(points: Floats, mass: Floats) -> Floats:
+def sharpened(points: Floats, mass: Floats, rounds: int = _SHARPER) -> Floats:
     """Rows at points, from sums of the kernel over rows there: without what the kernel spreads.
 
     Steps of Richardson (1972) and Lucy (1974), which keep numbers positive.
     """
     k = kernel(points, np.ascontiguousarray(points.T))
     spread, total = k.sum(axis=0), mass
-    for _ in range(_SHARPER):
+    for _ in range(rounds):
         explained = np.maximum(total @ k / spread, 1e-300)
         total = total * ((mass / explained) @ k / spread)
     return np.asarray(total)
@@ -230,7 +230,7 @@ def beyond_range(bias: Floats, distance: Floats, moved: Floats) -> Floats:
     return np.asarray(bias * (1 + distance / _ONE_SIDED) + np.abs(moved))
 
 
-def end_doubt(cover: Cover, z: Floats, centre: Callable[[Floats], Floats]) -> Floats:
+def end_doubt(cover: Cover, z: Floats, centre: Centre) -> Floats:
     """How far a polynomial that released sums told may be off at an end of the rows, at points (k, d).
 
     Where they end is known to a part of a bandwidth: so far may what it was told lie to one side.

@@ -83,7 +83,7 @@ class PolynomialCentre:
         """Standard error of the polynomial at columns z (d, b): large away from public rows."""
         if self.covariance is None:
             return np.zeros(z.shape[1])
-        x = np.array(list(polynomial_terms(z, self.powers, self.middle, self.half))).T
+        x = columns_of_terms(z, self.powers, self.middle, self.half)
         square = quadratic_forms(x, self.covariance)
         widest = self.most - self.least if math.isfinite(self.most) else math.inf
         return np.asarray(np.minimum(np.sqrt(np.maximum(square, 0.0)), widest))
@@ -111,6 +111,18 @@ def polynomial_terms(
         yield term
 
 
+def columns_of_terms(
+    z: Floats, powers: Sequence[tuple[int, ...]], middle: Floats, half: Floats
+) -> Floats:
+    """Terms at columns z (d, b), one behind another (b, t)."""
+    return np.array(list(polynomial_terms(z, powers, middle, half))).T
+
+
+def powers_up_to(degree: int, d: int) -> tuple[tuple[int, ...], ...]:
+    """Exponents of all terms of a polynomial of d covariates."""
+    return tuple(p for p in itertools.product(range(degree + 1), repeat=d) if sum(p) <= degree)
+
+
 def constant_centre(value: float, d: int) -> PolynomialCentre:
     """A centre that is the same everywhere."""
     return PolynomialCentre(((0,) * d,), np.array([value]), np.zeros(d), np.ones(d))
@@ -135,10 +147,8 @@ def choose_centre(
     for degree in range(_HIGHEST_DEGREE + 1):
         if math.comb(d + degree, d) > max(m / 8, 1):
             break
-        powers = tuple(
-            p for p in itertools.product(range(degree + 1), repeat=d) if sum(p) <= degree
-        )
-        x = np.array(list(polynomial_terms(z, powers, middle, half))).T
+        powers = powers_up_to(degree, d)
+        x = columns_of_terms(z, powers, middle, half)
         inverse = np.linalg.pinv(x.T @ x, rcond=1e-10, hermitian=True)
         leverage = np.minimum(quadratic_forms(x, inverse), 0.99)
         coef = inverse @ (x.T @ y)

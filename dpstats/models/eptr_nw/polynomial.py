@@ -14,11 +14,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from dpstats.arrays import Floats
-from dpstats.models.eptr_nw.estimate import PolynomialCentre, polynomial_terms
+from dpstats.models.eptr_nw.estimate import PolynomialCentre, columns_of_terms, powers_up_to
+from dpstats.models.eptr_nw.places import Places
 from dpstats.models.eptr_nw.public import CurveSetting
 from dpstats.models.eptr_nw.result import SumsCurve
 from dpstats.models.eptr_nw.rows import kernel
@@ -32,15 +32,6 @@ _STEP, _PLACES = 0.01, 1000
 """Of coordinates between -1 and 1: the step of a second difference, and how many of them are taken."""
 _FREEDOM = 4
 """Local means beyond the number of terms, from which they tell whether polynomials miss the curve."""
-_SURE, _THERE = 4.0, 1.0
-"""Standard deviations of its noise by which a sum of the kernel tells of rows: for a local mean (of 2000
-that are noise, one in 30 curves has one), and for the rows that such a mean is of."""
-_BESIDE = 1.5
-"""Bandwidths from a point to the mean of its rows, from which these lie beyond an end: how a mean of far
-rows is weighed is hardly known."""
-_AT_AN_END = 0.8
-"""The same at an end of even rows, sqrt(2 / pi)."""
-_SHARPER = 100
 _UNSEEN = 0.02
 """Share of the variance of responses that a polynomial may miss unseen, as of public ones."""
 _FARTHER = 0.25
@@ -82,57 +73,6 @@ class FoundCentre:
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where rows lie, as released sums of the kernel say.
-
-    Attributes
-    ----------
-    points : (l, d) array
-    rows : (l,) array
-        At each of them.
-    weights : (l, k) array
-        Of them in the mean at each point of the cover.
-    beside : (k,) array
-        Bandwidths from a point of the cover to the mean of its rows.
-    sure : (k,) array of bool
-        Whether it has rows for sure.
-    """
-
-    points: Floats
-    rows: Floats
-    weights: Floats
-    beside: Floats
-    sure: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, curve: SumsCurve, setting: CurveSetting) -> _Places:
-        """By steps of Richardson (1972) and Lucy (1974), which keep numbers positive."""
-        cover, sd = setting.cover[0], curve.sums.below_sd
-        degree = curve.local_sums(cover, setting.nodes, False)[1]
-        there = degree > _THERE * sd
-        z, total = cover[there], degree[there]
-        k = kernel(z, np.ascontiguousarray(z.T))
-        spread = k.sum(axis=0)
-        rows = total / np.maximum(spread, 1e-300)
-        for _ in range(_SHARPER):
-            rows = rows * (k @ (total / np.maximum(k @ rows, 1e-300))) / spread
-        weights = kernel(z, np.ascontiguousarray(cover.T)) * rows[:, None]
-        weights /= np.maximum(weights.sum(axis=0), 1e-300)
-        beside = np.linalg.norm(weights.T @ z - cover, axis=1)
-        return cls(z, rows, weights, beside, degree > _SURE * sd + 1)
-
-    def within(self, reach: float) -> NDArray[np.bool_]:
-        """Points of the cover that surely have rows, whose mean is not far from them."""
-        return self.sure & (self.beside < reach)
-
-
-def points_with_rows(curve: SumsCurve, setting: CurveSetting) -> tuple[Floats, Floats]:
-    """Points of the cover that lie among rows, or at their end; and those with rows beside them."""
-    places, points = _Places.of(curve, setting), setting.cover[0]
-    return points[places.within(_AT_AN_END)], points[places.within(_BESIDE)]
-
-
-@dataclass(frozen=True)
 class _LocalMeans:
     """Released local means (k,) of the curve, at points (k, d) that surely have rows.
 
@@ -163,19 +103,17 @@ class _LocalMeans:
     at_most: float
 
     @classmethod
-    def of(cls, curve: SumsCurve, setting: CurveSetting) -> _LocalMeans | None:
+    def of(cls, curve: SumsCurve, setting: CurveSetting, seen: Places) -> _LocalMeans | None:
         """From the sums of a curve; None where no point surely has rows."""
-        seen = _Places.of(curve, setting)
-        sure = seen.within(_BESIDE)
-        if not sure.any():
+        sure, z = seen.told, seen.beside
+        if not len(z):
             return None
-        points, part = setting.cover
         sums, smoothing = curve.sums, setting.smoothing
-        above, below, squares, _ = curve.local_sums(points, setting.nodes, False)
-        z, degree, part, weights = points[sure], below[sure], part[sure], seen.weights[:, sure]
+        above, degree, squares, _ = curve.local_sums(z, setting.nodes, False)
+        part, weights = setting.cover[1][sure], seen.weights[:, sure]
         places, rows = seen.points, seen.rows
         columns = np.ascontiguousarray(z.T)
-        value = (smoothing.radius * above[sure] / degree + smoothing.middle) / smoothing.slope
+        value = (smoothing.radius * above / degree + smoothing.middle) / smoothing.slope
         # noise of both sums
         phi = curve.features.matrix @ kernel(setting.nodes, columns)
         away = smoothing.middle - smoothing.slope * value
@@ -186,7 +124,7 @@ class _LocalMeans:
         count = float(part @ degree)
         mass = part * degree / count
         square = curve.residuals.square**2
-        about = float(mass @ (square * squares[sure] / degree))
+        about = float(mass @ (square * squares / degree))
         about += curve.residuals.beyond_squares(smoothing.bounds)
         own = about - float(mass @ (value**2 - np.diag(noise)))
         sigma2 = max(own, _SMALLEST * abs(about), 1e-300)
@@ -200,9 +138,9 @@ class _LocalMeans:
         return cls(z, value, degree, part, variance, places, weights, math.sqrt(sigma2), most)
 
 
-def find_centre(curve: SumsCurve, setting: CurveSetting) -> FoundCentre | None:
+def find_centre(curve: SumsCurve, setting: CurveSetting, places: Places) -> FoundCentre | None:
     """The polynomial behind a released curve; None where no row is seen."""
-    means = _LocalMeans.of(curve, setting) if len(setting.cover[0]) else None
+    means = _LocalMeans.of(curve, setting, places)
     if means is None:
         return None
     low, high = means.points.min(axis=0), means.points.max(axis=0)
@@ -212,7 +150,7 @@ def find_centre(curve: SumsCurve, setting: CurveSetting) -> FoundCentre | None:
 
     def terms(points: Floats) -> Floats:
         z = np.ascontiguousarray(points.T)
-        return np.array(list(polynomial_terms(z, powers, middle, half))).T
+        return columns_of_terms(z, powers, middle, half)
 
     of_means = means.weights.T @ terms(means.places)
     factor = linalg.cholesky(means.variance, lower=True)
@@ -251,7 +189,7 @@ def _powers(d: int) -> tuple[tuple[int, ...], ...]:
     degree = _HIGHEST_DEGREE
     while math.comb(d + degree, d) > _MOST_TERMS and degree > 1:
         degree -= 1
-    return tuple(p for p in itertools.product(range(degree + 1), repeat=d) if sum(p) <= degree)
+    return powers_up_to(degree, d)
 
 
 def _bends(powers: tuple[tuple[int, ...], ...]) -> Floats:
@@ -261,14 +199,14 @@ def _bends(powers: tuple[tuple[int, ...], ...]) -> Floats:
     places = np.array(list(itertools.product(line, repeat=d))).T
     total = np.zeros((len(powers), len(powers)))
     for i, j in itertools.product(range(d), repeat=2):
-        second = np.zeros((len(powers), places.shape[1]))
+        second = np.zeros((places.shape[1], len(powers)))
         for a, b in itertools.product((1.0, -1.0), repeat=2):
             moved = places.copy()
             moved[i] += a * _STEP
             moved[j] += b * _STEP
-            terms = polynomial_terms(moved, powers, np.zeros(d), np.ones(d))
-            second += a * b * np.array(list(terms)) / (4 * _STEP**2)
-        total += second @ second.T / places.shape[1]
+            terms = columns_of_terms(moved, powers, np.zeros(d), np.ones(d))
+            second += a * b * terms / (4 * _STEP**2)
+        total += second.T @ second / places.shape[1]
     return total
 
 

@@ -26,6 +26,7 @@ from dpstats.models.eptr_nw.bands import (
     smoothing_bias,
 )
 from dpstats.models.eptr_nw.estimate import (
+    PolynomialCentre,
     Prediction,
     Smoothing,
     from_sums,
@@ -65,7 +66,8 @@ class SumsCurve:
     """A curve that was released as sums in the coordinates of `Features`.
 
     ``doubt``: how far the polynomial may be off. ``covers`` and ``scale`` are made last. ``surely``:
-    standard deviations of noise by which a sum of the kernel tells of rows.
+    standard deviations of noise by which a sum of the kernel tells of rows. ``told``: the polynomial,
+    where released sums told it, as far as they know where rows end.
     """
 
     features: Features
@@ -76,6 +78,7 @@ class SumsCurve:
     covers: tuple[Cover, ...] = ()
     scale: Scale | None = None
     surely: float = SEEN
+    told: PolynomialCentre | None = None
 
     @property
     def denominator(self) -> float:
@@ -149,6 +152,8 @@ class SumsCurve:
         if errors and self.covers:
             error = np.hypot(found.noise_sd, sigma / np.sqrt(np.maximum(below, 1.0)))
             bias = found.weight * smoothing_bias(self.covers, z, value - centre, error)
+            if self.told is not None:
+                bias = bias + end_doubt(self.covers[0], z, self.told)
         return replace(
             found,
             value=value,
@@ -334,10 +339,7 @@ class KernelModel(TestedResult):
         if errors:
             moved = of.centre(np.ascontiguousarray(z.T)) - public[0]
             distance = np.linalg.norm(z - inside, axis=1)
-            own = np.asarray(found.bias)
-            if of.m is None and isinstance(self.values, SumsCurve) and self.values.covers:
-                own = own + end_doubt(self.values.covers[0], inside, of.centre)
-            bias = beyond_range(own, distance, moved)
+            bias = beyond_range(np.asarray(found.bias), distance, moved)
             found = replace(found, bias=bias)
         return replace(found, value=np.where(near, found.value, np.nan))
 

@@ -10,7 +10,8 @@ import pytest
 
 from dpstats import eptr_nw
 from dpstats.models.eptr_nw.estimate import polynomial_terms
-from dpstats.models.eptr_nw.polynomial import _averaged, _bends, _powers, points_with_rows
+from dpstats.models.eptr_nw.places import Places
+from dpstats.models.eptr_nw.polynomial import _averaged, _bends, _powers
 
 _AT = np.array([0.0, 0.05, 0.5, 0.95, 1.0])
 
@@ -71,6 +72,6 @@ def test_a_curve_is_shown_from_end_to_end_of_the_rows_and_no_farther() -> None:
         h = float(fit.bandwidth.iloc[0])
         ends = fit.curve.x.iloc[[0, -1]].to_numpy()
         assert np.abs(ends - [0, scale]).max() < h
-        among = points_with_rows(fit.values, fit.setting)[0][:, 0] * h
+        among = Places.of(fit.values, fit.setting).among[:, 0] * h
         assert among.min() > -h
         assert among.max() < scale + h
