@@ -218,7 +218,7 @@ PLACES = {
         "dpstats.models.feols.dp_feols",
         "ColumnSession ScoreSession",
         ("fit_rows",),
-        inner="dpstats.score_rounds.first_look dpstats.models.feols.fit",
+        inner="dpstats.score_rounds.first_look dpstats.models.linear.fit dpstats.models.feols.fit",
     ),
     "eptr_lm": Place(
         "dpstats.models.eptr_linear.eptr_lm",

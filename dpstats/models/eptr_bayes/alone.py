@@ -85,8 +85,9 @@ def design_of_classes(
     ``unknown``: columns whose levels are to be released; ``levels``: once they are.
     """
     with ErrorsWithoutTrace(), naming("the private data"):
-        text, name = classes_formula(formula, column_types(charged.table).names)
-        kind = column_types(charged.table).type_of(name).kind
+        table = column_types(charged.table)
+        text, name = classes_formula(formula, table.names)
+        kind = table.type_of(name).kind
         if kind == "number" and not isinstance((limits or {}).get(name), list):
             raise SchemaError(
                 f"`{name}` holds numbers, of which any may be a class: name the classes, limits={{"

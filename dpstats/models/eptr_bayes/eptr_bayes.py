@@ -181,17 +181,17 @@ def eptr_bayes(
         raise PublicDataError(
             "eptr_bayes takes its bounds from public rows, not from moments: public=frame."
         )
-    typed, formula = formula, without_person(formula, person, public)
+    read = without_person(formula, person, public)
     unknown: tuple[str, ...] = ()
     if alone:
-        call, unknown = with_levels(call, formula, data, limits, None, None)
+        call, unknown = with_levels(call, read, data, limits, None, None)
         spend = replace(spend, total=call.per_row)
     else:
-        design, levels = _public_design(formula, public, limits)
-    text = call.text(typed, {**call.given, "method": method, "limits": limits})
+        design, levels = _public_design(read, public, limits)
+    text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
         if alone:
-            design, levels = _levels_of(*design_of_classes(charged, formula, limits, unknown))
+            design, levels = _levels_of(*design_of_classes(charged, read, limits, unknown))
         charged.check_limits(design, public is None, limits)
         rows = _rows(charged, design, formula, public)
         geometry = test = None
@@ -208,7 +208,7 @@ def eptr_bayes(
     noise = call.noise()
     released, columns = charged.levels(unknown, noise), None
     if unknown:
-        design, levels = _levels_of(*design_of_classes(charged, formula, limits, levels=released))
+        design, levels = _levels_of(*design_of_classes(charged, read, limits, levels=released))
         rows = charged.rows(design)
     if geometry is None:
         known, total = UnknownFeatures.of(design, len(levels), limits), spend.gaussian

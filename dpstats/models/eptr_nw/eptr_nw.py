@@ -207,13 +207,13 @@ def eptr_nw(
     )
     if degree is not None and method not in ("ptr", "paper"):
         raise ArgumentError(f"degree belongs to method='ptr' and 'paper', not {method!r}.")
-    typed, formula = formula, without_person(formula, person, public)
-    design = None if alone else find_design(formula, public, limits)
+    read = without_person(formula, person, public)
+    design = None if alone else find_design(read, public, limits)
     sizes = None if design is None else find_bandwidths(bandwidth, design.terms[1:])
-    text = call.text(typed, {**call.given, "method": method, "limits": limits})
+    text = call.text(formula, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
         if design is None:
-            design = curve_design(charged, formula, limits)
+            design = curve_design(charged, read, limits)
             sizes = find_bandwidths(bandwidth, design.terms[1:])
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)

@@ -29,8 +29,8 @@ from dpstats.models.feols.estimate import (
     without_effects,
 )
 from dpstats.models.linear.estimate import LinearFit
-from dpstats.models.linear.fit import WIDENING, reported, solved_by_rounds
-from dpstats.models.linear.prepare import planned, prepared, prepared_alone
+from dpstats.models.linear.fit import WIDENING, reported, rounds_alone, solved_by_rounds
+from dpstats.models.linear.prepare import planned, prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import quadratic_forms
@@ -43,7 +43,6 @@ from dpstats.score_rounds.estimate import (
     moments_least_squares,
     without_errors,
 )
-from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
 from dpstats.score_rounds.rows import LeastSquares
@@ -115,7 +114,11 @@ def fit_rows(
     """
     moments, columns = task.moments, task.columns
     if moments is None:
-        return _alone(task, rows, total, noise, after)
+        turns = bool(columns.excluded)
+        with rounds_alone(
+            rows, total, noise, after, task.design, task.errors, turns=turns
+        ) as rounds:
+            return _solved(rounds, columns), rounds.session
     seen = View.of(moments, rows, _start(moments, columns))
     with ScoreSession(
         rows,
@@ -128,33 +131,6 @@ def fit_rows(
         plan = planned(session, moments, task.errors, instruments=bool(columns.excluded))
         ready = prepared(session, moments, seen, plan)
         return _solved(LinearRounds.of(session, ready, 0.0), columns), session
-
-
-def _alone(
-    task: PanelTask,
-    rows: RowSource,
-    total: Privacy,
-    noise: Noise,
-    after: Session[Any] | None,
-) -> tuple[PanelFit, ScoreSession]:
-    """The same without public rows, as of `dpstats.models.linear.fit.alone`."""
-    design = task.design
-    look, before = first_look(design, rows, total, noise, response=True, after=after)
-    start = look.start(design)
-    with ScoreSession(
-        rows,
-        LeastSquares(),
-        look.rows.whitening.back,
-        start,
-        total,
-        noise,
-        linear=True,
-        after=before,
-        limited=design.limited,
-    ) as session:
-        turns = bool(task.columns.excluded)
-        ready = prepared_alone(session, design, look, start, task.errors, turns=turns)
-        return _solved(LinearRounds.of(session, ready, 0.0), task.columns), session
 
 
 def _solved(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:

@@ -8,7 +8,8 @@ cuts, shares and stopping depend on public and on released numbers only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -277,16 +278,34 @@ def alone(
     noise: Noise,
     after: Session[Any] | None,
 ) -> tuple[LinearFit, ScoreSession]:
-    """Score rounds of private rows of which nothing is known but how many there are.
+    """Score rounds of private rows of which nothing is known but how many there are."""
+    how = task.design, task.errors, task.ridge, task.moments
+    with rounds_alone(rows, total, noise, after, *how) as rounds:
+        return solved_by_rounds(rounds), rounds.session
+
+
+@contextmanager
+def rounds_alone(
+    rows: RowSource,
+    total: Privacy,
+    noise: Noise,
+    after: Session[Any] | None,
+    design: Design,
+    errors: str,
+    ridge: float = 0.0,
+    public: PublicMoments | None = None,
+    *,
+    turns: bool = False,
+) -> Iterator[LinearRounds]:
+    """The rounds of a fit without public rows, still to be made, in a session that is open.
 
     What public rows would tell is found first (`score_rounds.first_look`). Rounds begin at the location
     of the response. Rows that were cut for the second moments weigh less in all rounds but the last,
     so that scores and curvature belong together far from the fit; the last round counts all rows alike.
+
+    ``public``: rows that do not determine all columns. ``turns``: see `prepared_alone`.
     """
-    design = task.design
-    look, before = first_look(
-        design, rows, total, noise, response=True, public=task.moments, after=after
-    )
+    look, before = first_look(design, rows, total, noise, response=True, public=public, after=after)
     back, shift = look.rows.whitening.back, look.start(design)
     with ScoreSession(
         rows,
@@ -299,8 +318,8 @@ def alone(
         after=before,
         limited=design.limited,
     ) as session:
-        ready = prepared_alone(session, design, look, shift, task.errors)
-        return solved_by_rounds(LinearRounds.of(session, ready, task.ridge)), session
+        ready = prepared_alone(session, design, look, shift, errors, turns=turns)
+        yield LinearRounds.of(session, ready, ridge)
 
 
 def _far_rows_line(rounds: LinearRounds) -> tuple[Diagnostic, ...]:
