@@ -297,9 +297,10 @@ class Charged:
         chance = self.call.per_row.slack / len(names)
         least = frequent_threshold(math.sqrt(2) / mu, chance)
         if 2 * least > n:
+            counted = self.call.unit.counted
             raise ArgumentError(
-                f"levels of {listed(names)} are released where more than about {least:.0f} rows have "
-                f"them: among {n} rows that is one level at most. Declare them, "
+                f"levels of {listed(names)} are released where more than about {least:.0f} {counted} "
+                f"have them: among {n} {counted} that is one level at most. Declare them, "
                 f"limits={{'{names[0]}': ['a', 'b']}}, or ask for a larger epsilon."
             )
 
@@ -309,16 +310,17 @@ class Charged:
             return ReleasedLevels(None, {})
         with ErrorsWithoutTrace():
             with naming("the private data"):
-                cells = LevelCells(self.table, self.first)
+                cells = LevelCells(self.table, self.first, jointly=self.call.unit.jointly)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
+        counted = self.call.unit.counted
         for name, (levels, least) in found.items():
             if len(levels) < 2:
                 raise SchemaError(
-                    f"fewer than two levels of `{name}` have more than about {least:.0f} rows, as "
+                    f"fewer than two levels of `{name}` have more than about {least:.0f} {counted}, as "
                     f"release requires: declare them, limits={{'{name}': ['a', 'b']}}. {self._spent}"
                 )
-        return ReleasedLevels(session, found)
+        return ReleasedLevels(session, found, counted)
 
     def released_design(
         self,
@@ -382,11 +384,13 @@ class Charged:
 class ReleasedLevels:
     """Levels of text columns that were released, and the session that it was done by, if any were.
 
-    ``found`` has for each column its levels, and from how many rows on a level is released.
+    ``found`` has for each column its levels, and from how many rows on a level is released; or from how
+    many persons on, ``counted`` as having one of their levels each.
     """
 
     session: LevelSession | None
     found: Mapping[str, tuple[list[str], float]]
+    counted: str = "rows"
 
     def limits(self, declared: Mapping[str, Any] | None) -> dict[str, Any]:
         """The levels beside what was declared."""
@@ -405,7 +409,7 @@ class ReleasedLevels:
     def notes(self) -> tuple[str, ...]:
         """Which levels were released, and what becomes of the others."""
         return tuple(
-            f"The levels of `{name}` with more than about {least:.0f} rows were released: "
+            f"The levels of `{name}` with more than about {least:.0f} {self.counted} were released: "
             f"{first_of(levels)}. Rows with other levels are not used."
             for name, (levels, least) in self.found.items()
         )

@@ -69,9 +69,9 @@ def same_table(public: Any, data: Any) -> tuple[str, ...]:
     return (SAME_TABLE,) if same else ()
 
 
-def sums_persons(method: Any, public: Any) -> bool:
-    """Whether score rounds from public rows are asked for, which sum up the rows of a person."""
-    return public is not None and (method is None or one_of(method, ("anchored",)))
+def sums_persons(method: Any) -> bool:
+    """Whether score rounds are asked for, which sum up the rows of a person."""
+    return method is None or one_of(method, ("anchored",))
 
 
 def choose_method(

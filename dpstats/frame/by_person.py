@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dpstats.errors import DPStatsError, PassError, SchemaError, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
-from dpstats.frame.persons import FirstRows, OfPersons, Walk
+from dpstats.frame.persons import Census, FirstRows, OfPersons, one_of_each
 from dpstats.frame.reading import OneTable
 from dpstats.frame.rows import Block, Mask, PendingBlock, Plain
 from dpstats.frame.schema import check_table
@@ -47,7 +47,10 @@ _OTHERS = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PersonsBlock(Opaque):
-    """Encoded rows of whole persons; see `dpstats.frame.rows.Block`. ``starts``: of each person."""
+    """Encoded rows of whole persons; see `dpstats.frame.rows.Block`.
+
+    ``starts`` and ``lots`` are those of each person (`persons.Census`).
+    """
 
     x: Array
     y: Array
@@ -56,6 +59,7 @@ class PersonsBlock(Opaque):
     above: Array | None
     usable: Mask
     starts: npt.NDArray[np.int64]
+    lots: npt.NDArray[np.int64]
 
 
 class PersonsTable:
@@ -104,36 +108,38 @@ class PersonsTable:
         """Forget the rows, which are read again if somebody asks."""
         self._sorted = None
 
+    def one_of_each(self, *, differences: bool) -> OneOfEach:
+        """One row of every person; or differences of two, in which effects of persons are not."""
+        return OneOfEach(self, differences)
+
     def _count(self) -> int:
-        walk, seen = Walk(self._names), set[Any]()
+        seen = Census(self._names)
 
         def check(table: Table) -> None:
             check_table(self.design, table)
-            walk.check(table)
+            seen.check(table)
 
         with self._reading.bar_without_size("counting persons") as bar:
             self._source.size(check, bar.advance)
             for table in self._source.tables([self._names.column]):
-                seen.update(walk.names(table)[1])
-        if not seen:
+                seen.numbers(table)
+        if not len(seen):
             raise SchemaError(_NOBODY.format(self._names.column))
         return len(seen)
 
     def read(self) -> PersonsBlock:
         """All rows of somebody, sorted by person."""
-        walk, known = Walk(self._names), dict[Any, int]()
+        seen = Census(self._names)
         blocks: list[Block] = []
         persons = []
         with self._reading.bar_without_size("reading persons") as bar:
             for table in self._source.tables(self._columns):
                 check_table(self.design, table)
-                codes, names = walk.names(table)
-                numbers = np.array([known.setdefault(n, len(known)) for n in names], np.int64)
-                persons.append(np.where(codes < 0, -1, np.append(numbers, -1)[codes]))
+                persons.append(seen.numbers(table))
                 for start, stop in slices(table.n, BLOCK_ROWS):
                     blocks.append(PendingBlock(Plain(self.design), table, start, stop)())
                     bar.advance(stop - start)
-        if len(known) != self.n:
+        if len(seen) != self.n:
             raise PassError(_OTHERS)
         person = np.concatenate(persons)
         order = np.argsort(person, kind="stable")
@@ -147,8 +153,62 @@ class PersonsTable:
             parts = [getattr(block, name) for block in blocks]
             return None if parts[0] is None else np.concatenate(parts)[order]
 
-        others = ("y", "offset", "weight", "above", "usable")
-        return PersonsBlock(x=x, starts=starts, **{name: column(name) for name in others})
+        of_rows = {name: column(name) for name in ("y", "offset", "weight", "above", "usable")}
+        return PersonsBlock(x=x, starts=starts, lots=seen.lots, **of_rows)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class OneOfEach(Opaque):
+    """One row of every person as a table: a row of it depends on the rows and the name of one person.
+
+    So where a person is replaced by another, one of its rows is. It is one of those that can be used
+    (`persons.one_of_each`); of ``differences`` that less the next one, for persons who have two.
+    """
+
+    persons: PersonsTable
+    differences: bool
+
+    @property
+    def n(self) -> int:
+        """How many persons there are; public."""
+        return self.persons.n
+
+    @property
+    def d(self) -> int:
+        """Columns of the design."""
+        return self.persons.d
+
+    @property
+    def threads(self) -> Executor | None:
+        """See `PersonsTable.threads`."""
+        return self.persons.threads
+
+    def map_parts(self, task: Callable[[Any], T]) -> Iterator[T] | None:
+        """None: persons are put together in this process."""
+        return None
+
+    def pieces(self, size: int = BLOCK_ROWS) -> Iterator[Callable[[], Block]]:
+        """Blocks of at most ``size`` rows."""
+        for piece in self.persons.pieces(size):
+            yield partial(_one_of_each, piece, self.differences)
+
+
+@np.errstate(all="ignore")
+def _one_of_each(piece: Callable[[], PersonsBlock], differences: bool) -> Block:
+    held = piece()
+    y = held.y if held.offset is None else held.y - held.offset
+    counted = held.usable & np.isfinite(y)
+    if held.weight is not None:
+        counted &= held.weight > 0
+    at, counts = one_of_each(counted, held.starts, held.lots)
+    x, y, used = held.x[at], y[at], counts > differences
+    if differences:
+        other, _ = one_of_each(counted, held.starts, held.lots, 1)
+        x, y = (
+            x - held.x[other],
+            y - (held.y if held.offset is None else held.y - held.offset)[other],
+        )
+    return Block(x=np.asfortranarray(x), y=y, offset=None, weight=None, above=None, usable=used)
 
 
 def _quietly(work: Callable[[], T]) -> T:
@@ -176,10 +236,10 @@ def _quietly(work: Callable[[], T]) -> T:
 def _part(held: PersonsBlock, first: int, last: int) -> PersonsBlock:
     edges = np.append(held.starts, len(held.y))
     part = slice(int(edges[first]), int(edges[last]))
-    starts = held.starts[first:last] - part.start
-    others = {name: value for name, value in vars(held).items() if name != "starts"}
-    cut: dict[str, Any] = {k: None if v is None else v[part] for k, v in others.items()}
-    return PersonsBlock(starts=starts, **cut)
+    starts, lots = held.starts[first:last] - part.start, held.lots[first:last]
+    of_rows = {name: value for name, value in vars(held).items() if name not in ("starts", "lots")}
+    cut: dict[str, Any] = {k: None if v is None else v[part] for k, v in of_rows.items()}
+    return PersonsBlock(starts=starts, lots=lots, **cut)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

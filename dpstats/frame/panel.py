@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.errors import FormulaError, PublicDataError
+from dpstats.errors import FormulaError, PublicDataError, SchemaError
 from dpstats.frame.by_person import PersonsBlock, public_persons
 from dpstats.frame.design import Design
 from dpstats.frame.few_rows import FewRows, rows_like_few
@@ -18,6 +18,7 @@ from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula
 from dpstats.frame.formula.parse import parse
 from dpstats.frame.formula.update import subset_design
 from dpstats.frame.public_moments import PublicMoments, public_moments
+from dpstats.frame.schema import require_column
 from dpstats.frame.source import column_types, public_table
 from dpstats.frame.table import Array, Table
 
@@ -107,15 +108,23 @@ def panel_moments(
 
 
 def panel_design(
-    formula: PanelFormula, data: Any, design_of: Callable[[str], Design]
+    formula: PanelFormula, data: Any, design_of: Callable[[str], Design], person: str | None
 ) -> tuple[Design, PanelColumns]:
     """The design of all columns without public rows, by names and kinds of the private ones.
 
     ``design_of``: that of a formula.
     """
-    formula = _with_truths(formula, column_types(data), None)
-    whole = design_of(formula.design(None))
-    kept, columns = _panel_columns(whole, formula, None, None)
+    table = column_types(data)
+    if person is not None:
+        require_column(table, person, "person=")
+    formula = _with_truths(formula, table, person)
+    try:
+        whole = design_of(formula.design(person if person in formula.effects else None))
+    except SchemaError as error:
+        effects = [name for name in formula.effects if f"`{name}`" in str(error)]
+        error.args = (f"{error}{_as_person(effects[0], person) if effects else ''}",)
+        raise
+    kept, columns = _panel_columns(whole, formula, person, None)
     return subset_design(whole, whole.formula, kept), columns
 
 

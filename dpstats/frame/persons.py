@@ -10,6 +10,7 @@ that no reader can have read as another value names a person; `OBJECTS` says so.
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -120,6 +121,56 @@ class Walk:
         for name, more in zip(names, np.bincount(codes[named], minlength=len(names)), strict=True):
             self._met[name] += int(more)
         return np.asarray(total < self._most)
+
+
+class Census:
+    """Persons as one walk meets them: each has a number, in the order of the table, and a lot.
+
+    The lot follows from the name alone. It says which of a person's rows speaks for all of them where
+    one does: which it is depends on no other person, and it may stand anywhere among them.
+    """
+
+    def __init__(self, first: FirstRows) -> None:
+        self._walk, self._known = Walk(first), dict[bytes, int]()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def check(self, table: Table) -> None:
+        """See `Walk.check`."""
+        self._walk.check(table)
+
+    def numbers(self, table: Table) -> npt.NDArray[np.int64]:
+        """For each row of the next table the number of its person; -1 for nobody."""
+        codes, names = self._walk.names(table)
+        known = [self._known.setdefault(name, len(self._known)) for name in names]
+        return np.where(codes < 0, -1, np.array([*known, -1], dtype=np.int64)[codes])
+
+    @property
+    def lots(self) -> npt.NDArray[np.int64]:
+        """Those of all persons, by their numbers."""
+        return np.array([zlib.crc32(name) for name in self._known], dtype=np.int64)
+
+
+def one_of_each(
+    counted: Mask, starts: npt.NDArray[np.int64], lots: npt.NDArray[np.int64], next_: int = 0
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    """Where the row of each person stands that speaks for all, and how many rows count of each.
+
+    Rows are sorted by person, from ``starts`` on. It is one of those that are ``counted``, as the lot
+    says, or so many farther on, the first being next to the last. Where none counts it is the first.
+
+    Examples
+    --------
+    >>> counted = np.array([True, False, True, True, False])
+    >>> one_of_each(counted, np.array([0, 3, 4]), np.array([7, 2, 5]))
+    (array([2, 3, 4]), array([2, 1, 0]))
+    """
+    places = np.flatnonzero(counted)
+    first = np.searchsorted(places, starts)
+    counts = np.diff(np.append(first, len(places))).astype(np.int64)
+    at = first + (lots + next_) % np.maximum(counts, 1)
+    return np.where(counts > 0, np.append(places, 0)[np.where(counts > 0, at, -1)], starts), counts
 
 
 def readable(

@@ -3,48 +3,77 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from dpstats.errors import SchemaError
 from dpstats.frame.formula.reads import categories_written, levels_written, used_columns
-from dpstats.frame.persons import FirstRows, OfPersons, readable
+from dpstats.frame.persons import Census, FirstRows, OfPersons, one_of_each, readable
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
 from dpstats.frame.table import AS_READ, ColumnType, Opaque, slices
 
 
 class LevelCells(Opaque):
-    """The cells of text columns of private rows; ``n`` rows, which is public.
+    """The cells of text columns of ``n`` private rows.
 
     ``first``: that only so many rows of every person count, where a column names the person.
+    ``jointly``: that one cell of each person counts, whatever rows it has.
     """
 
-    def __init__(self, data: Any, first: FirstRows | None = None) -> None:
+    def __init__(self, data: Any, first: FirstRows | None = None, *, jointly: bool = False) -> None:
         source: Any = open_source(data)
-        self._source = source if first is None else OfPersons(first.ordered(source), first)
-        self.n = self._source.size(lambda table: None, lambda rows: None)
+        if first is not None and first.rows is not None:
+            source = OfPersons(first.ordered(source), first)
+        self._source, self._persons = source, first if jointly else None
+        self.n = source.size(lambda table: None, lambda rows: None)
 
     def counts(self, name: str) -> dict[str, int]:
         """How many rows have each text. A cell that is no text, or no valid one, counts nowhere.
 
-        A row has one text at most: where it is replaced, two counts move by one at most.
+        A row has one text at most: where it is replaced, two counts move by one at most. So it is where
+        a person is who has one cell.
         """
         found: Counter[bytes | None] = Counter()
+        for cells in self._cells(name) if self._persons is None else [self._one_of_each(name)]:
+            found.update(cells.tolist())
+        texts = {cell: _text(cell) for cell in found}
+        return {text: found[cell] for cell, text in texts.items() if text is not None}
+
+    def _cells(self, name: str) -> Iterator[npt.NDArray[Any]]:
         for table in self._source.tables([name]):
             for start, stop in slices(table.n, BLOCK_ROWS):
-                found.update(readable(partial(table.texts, name), start, stop).tolist())
-        texts: Counter[str] = Counter()
-        for cell, count in found.items():
-            with suppress(UnicodeDecodeError):
-                if cell is not None:
-                    texts[str(cell, "utf-8")] += count
-        return dict(texts)
+                yield readable(partial(table.texts, name), start, stop)
+
+    def _one_of_each(self, name: str) -> npt.NDArray[Any]:
+        """A text of every person who has any."""
+        assert self._persons is not None
+        seen, persons, texts = Census(self._persons), [], []
+        for table in self._source.tables([self._persons.column, name]):
+            persons.append(seen.numbers(table))
+            texts.append(readable(partial(table.texts, name), 0, table.n))
+        person, cells = np.concatenate(persons), np.concatenate(texts)
+        order = np.argsort(person, kind="stable")
+        order = order[np.searchsorted(person[order], 0) :]
+        cells = cells[order]
+        starts = np.searchsorted(person[order], np.arange(len(seen)))
+        written = np.array([_text(cell) is not None for cell in cells], dtype=np.bool_)
+        at, counts = one_of_each(written, starts, seen.lots)
+        return np.asarray(cells[at[counts > 0]])
 
     def close(self) -> None:
         """Forget the rows."""
         self._source = None
+
+
+def _text(cell: bytes | None) -> str | None:
+    with suppress(UnicodeDecodeError):
+        return None if cell is None else str(cell, "utf-8")
+    return None
 
 
 def undeclared_levels(

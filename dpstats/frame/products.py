@@ -56,8 +56,8 @@ class DesignProducts:
         return back
 
 
-def design_products(design: Design) -> DesignProducts:
-    """See `DesignProducts`."""
+def design_products(design: Design, *, differences: bool = False) -> DesignProducts:
+    """See `DesignProducts`; of ``differences`` of rows, in which columns are no products of others."""
     alone = {c.parts[0]: j for j, c in enumerate(design.program) if len(c.parts) == 1}
     by_parts = {frozenset(c.parts): j for j, c in enumerate(design.program)}
     known = {}
@@ -75,7 +75,8 @@ def design_products(design: Design) -> DesignProducts:
             factors.append(())
             shares[()] = j, 1.0 / column.scale
             continue
-        made = tuple(sorted(alone[part] for part in parts)) if set(parts) <= set(alone) else ()
+        whole = set(parts) <= set(alone) and not differences
+        made = tuple(sorted(alone[part] for part in parts)) if whole else ()
         if len(made) < 2 or len(set(made)) < len(made) or not _complete(parts, by_parts):
             factors.append((j,))
             shares[(j,)] = j, 1.0

@@ -336,14 +336,14 @@ class DrawnPersons:
             lengths = np.diff(np.append(known.starts, len(known.y)))[drawn]
             starts = np.cumsum(lengths) - lengths
             at = np.arange(lengths.sum()) + np.repeat(known.starts[drawn] - starts, lengths)
-            return replace(self._moved(at, generator), starts=starts)
+            return replace(self._moved(at, generator), starts=starts, lots=known.lots[drawn])
         return self._moved(drawn, generator)
 
     def _moved(self, at: Any, generator: np.random.Generator) -> Any:
         parts: dict[str, Any] = {
             name: None if values is None else values[at]
             for name, values in vars(self.known).items()
-            if name != "starts"
+            if name not in ("starts", "lots")
         }
         if self.unsure is not None:
             move = self.unsure @ generator.normal(size=self.unsure.shape[1])

@@ -52,9 +52,9 @@ person : str, optional
     are clustered by person, and neighbours differ in one person, with any rows. The number of
     persons is public, that of rows is not. Rows may be in any order; those without a name are not
     used. In text files a number names one person however it is spelled, 7 as 007; and names of whole
-    numbers beyond 2^53 must not come as floats. The table is encoded once and held in memory. Without
-    public rows, and with methods other than "anchored", only each person's first ``rows_per_person``
-    rows are used, one by default, and errors are not clustered.
+    numbers beyond 2^53 must not come as floats. The table is encoded once and held in memory. With
+    methods other than "anchored" only each person's first ``rows_per_person`` rows are used, one by
+    default, and errors are not clustered.
 rows_per_person : int, optional
     With ``person``: only each person's first rows_per_person rows are used, and n is public as well.
     Without: it is taken on trust that nobody has more rows, and the noise covers that many replaced

@@ -5,13 +5,16 @@
    products of columns follow from their factors.
 2. Second moments of rows with such columns, again and again, until all directions are seen
    (`whitening`).
+
+Where the rows of persons are summed up, one row of each tells the first, all of them the second. Where
+their effects are taken out it is the difference of two, and each column is looked for by itself.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +34,9 @@ from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.matrices import Curvature, quadratic_forms
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import lie_in
-from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.person_rows import PersonSource
+from dpstats.score_rounds.releases import PersonCounts, ScoreSession
+from dpstats.score_rounds.rounds import PERSONS, rows_of_each
 from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.whitening import Whitened, whiten
 
@@ -74,6 +79,8 @@ class FirstLook:
         Share of the responses that differ from the location, where most do not; else 0.
     uneven : dict
         By their places, columns that have one value in most rows.
+    persons : PersonCounts or None
+        How many rows persons have, where they are summed up.
     """
 
     rows: Whitened
@@ -82,6 +89,7 @@ class FirstLook:
     enough: bool
     others: float = 0.0
     uneven: dict[int, MostlyOne] = field(default_factory=dict)
+    persons: PersonCounts | None = None
 
     def start(self, design: Design) -> Floats:
         """Where rounds begin: at the location of the response, where there is a constant."""
@@ -309,20 +317,26 @@ def first_look(
     *,
     response: bool,
     public: PublicMoments | None = None,
+    persons: str | None = None,
     after: Session[Any] | None = None,
 ) -> tuple[FirstLook, ScoreSession]:
     """Look at the rows of a table; the session has spent what it took, and is closed.
 
     ``public``: rows that do not determine all columns; those whose scale they tell are not searched.
+    ``persons``: see `ScoreSession`.
     """
-    made, centred = design_products(design), design.constant is not None
+    within = persons == "within"
+    made, centred = design_products(design, differences=within), design.constant is not None
     marks = {j for name, j in design.bare.items() if design.columns[name].mark}
     told = {} if public is None else public_scales(public)
     searched = tuple(j for j in made.searched() if j not in told)
     looked = (
         searched if searched or response else (0,)
     )  # some column, to count the rows that are used
-    with ColumnSession(source, looked, response, total, noise, after) as columns:
+    single = source
+    if persons is not None:
+        single = cast(PersonSource, source).one_of_each(differences=within)
+    with ColumnSession(single, looked, response, total, noise, after) as columns:
         used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
     nothing = np.zeros(source.d, dtype=np.bool_)
     locations, scales = np.zeros(source.d), np.ones(source.d)
@@ -332,12 +346,23 @@ def first_look(
         locations[j], scales[j] = _standard(one, centred)
         # of a linear fit a mark that next to no row has takes errors from no other column
         rare = response and j in marks and one.location < 0.5
-        nothing[j] = one.scale is None and centred and not rare
+        nothing[j] = one.scale is None and (centred or within) and not rare
     location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
-    back, zero = made.standardised(locations, scales), np.zeros(source.d)
+    back, zero, counts = made.standardised(locations, scales), np.zeros(source.d), None
     with ScoreSession(
-        source, LeastSquares(), back, zero, total, noise, linear=True, after=columns
+        source,
+        LeastSquares(),
+        back,
+        zero,
+        total,
+        noise,
+        linear=True,
+        persons=persons,
+        after=columns,
     ) as session:
+        if persons is not None:
+            counts = session.rows_of_persons(PERSONS)
+            back, _ = session.whiten(back / math.sqrt(rows_of_each(counts, session.n)), zero)
         seen = whiten(session, back, nothing)
     enough = suffices(used, total.mu, source.d)
     if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
@@ -348,7 +373,7 @@ def first_look(
         for j, one in zip(searched, found, strict=False)
         if one.others > 0 and one.scale is not None
     }
-    return FirstLook(seen, location, scale, enough, others, uneven), session
+    return FirstLook(seen, location, scale, enough, others, uneven, counts), session
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:

@@ -239,20 +239,33 @@ def unseen_line(noise_sd: float, persons: str | None = None) -> tuple[Diagnostic
 
 
 def hidden_note(
-    terms: Sequence[str], unknown: NDArray[np.bool_], nothing: NDArray[np.bool_] | None
+    terms: Sequence[str],
+    unknown: NDArray[np.bool_],
+    nothing: NDArray[np.bool_] | None,
+    *,
+    within: bool = False,
 ) -> tuple[str, ...]:
-    """Where coefficients lean on directions that the noise hides, or on columns that are not there."""
+    """Where coefficients lean on directions that the noise hides, or on columns that are not there.
+
+    ``within``: effects of persons are taken out.
+    """
     absent = np.zeros(len(terms), dtype=np.bool_) if nothing is None else nothing
     notes = []
-    if absent.any():
+    if absent.any() and within:
+        notes.append(
+            f"Within persons hardly any row seems to differ in {_some(terms, absent)}: their effects "
+            "absorb it, and it is left out, with a coefficient of zero."
+        )
+    elif absent.any():
         notes.append(
             f"Hardly any row seems to differ in {_some(terms, absent)}: left out, with a "
             "coefficient of zero. Others are those of a fit without it: the constant has its average "
             "effect, and columns that go with it some of the rest." + _as_marks(terms, absent)
         )
     if (unknown & ~absent).any():
+        absorbed = " within persons (what never changes in one is absorbed)" if within else ""
         notes.append(
-            f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it, "
+            f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it{absorbed}, "
             "other columns say nearly the same, or a few rows lie so far out in one that these hide the "
             "others. No standard errors are given there, and the estimates are little but noise. More "
             "rows or budget, fewer or broader levels, or the logarithm of a column with a long tail, "
@@ -455,7 +468,7 @@ def unclustered(unit: PrivacyUnit, errors: str) -> tuple[str, ...]:
         )
     return (
         f"Standard errors are not clustered: each of the first {unit.rows} rows of a `{unit.person}` "
-        f"counts as if it were somebody else's, {short}. With public rows they are clustered; "
+        f"counts as if it were somebody else's, {short}. Those of method='anchored' are clustered; "
         "rows_per_person=1 needs no clusters.",
     )
 

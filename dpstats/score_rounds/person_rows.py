@@ -15,6 +15,9 @@ with "row" read as "person". For the Gram of a person Q'Q, Q the cut rows: it is
 and its Frobenius norm is at most its trace, |Q|^2 <= R^2; two of those have an inner product of zero or
 more, so that their difference is at most sqrt(2) R^2.
 
+With a ``leverage`` R, whose rows are together longer than that, |Q| with the roots of prior weights, has
+all of them weigh (R/|Q|)^2 times as much.
+
 ``within``: means over the person's rows are taken off z and y - eta0 (weighted means, where rows have
 weights), as effects of persons would be. That is a function of the person's rows alone.
 """
@@ -22,7 +25,7 @@ weights), as effects of persons would be. That is a function of the person's row
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +39,14 @@ from dpstats.mechanism.passes import (
     squared_lengths,
 )
 from dpstats.score_rounds.rows import SHORTEST, Family, ScoreRows, Slab, Vectors, over_mean
+
+
+class PersonSource(RowSource, Protocol):
+    """A table of persons: ``n`` of them, and blocks of all rows of some."""
+
+    def one_of_each(self, *, differences: bool) -> RowSource:
+        """One row of every person, or differences of two: a row depends on those of one person."""
+
 
 MOST_OCTAVES = 30
 """Nobody is counted with more than 2^30 rows."""
@@ -137,6 +148,10 @@ class PersonRows(ScoreRows):
         lost = ~((slab.norm > least) & np.isfinite(slab.norm))
         slab.z[:, lost], slab.norm[lost] = 0.0, 0.0
         return slab
+
+    def _weighed(self, slab: Any) -> Floats:
+        """Lengths of all rows of a person, for each of these: a person weighs less, not a row."""
+        return np.asarray(slab.each(self._stacked_lengths(slab, np.sqrt(slab.weight))))
 
     # -- what a person adds to each sum -----------------------------------------------------------
 

@@ -334,8 +334,12 @@ class ScoreRows(WhitenedRows[Slab]):
         """What rows weigh, by themselves and by their length."""
         if self.leverage is None:
             return slab.weight
-        share = np.minimum(1.0, self.leverage / np.maximum(_weighed(slab), 1e-300)) ** 2
+        share = np.minimum(1.0, self.leverage / np.maximum(self._weighed(slab), 1e-300)) ** 2
         return share if slab.weight is None else share * slab.weight
+
+    def _weighed(self, slab: Slab) -> Floats:
+        """Lengths of rows with the root of their prior weight."""
+        return slab.norm if slab.weight is None else slab.norm * np.sqrt(slab.weight)
 
     @one_pass
     def length_counts(
@@ -427,7 +431,7 @@ class ScoreRows(WhitenedRows[Slab]):
                     s, _ = rounded(scores, cuts.clip, steps)
                     parts.append(exact_gram(s, self.grid.rows))
             if self.leverage is not None:
-                cut |= self._any(slab, _weighed(slab) > self.leverage)
+                cut |= self._any(slab, self._weighed(slab) > self.leverage)
             share = self._residual_sizes(slab, e)
             share /= cuts.square
             np.minimum(share, 1.0, out=share)
@@ -520,11 +524,6 @@ def rounded(vectors: Vectors, bound: float, steps: int) -> tuple[Floats, NDArray
     scale = np.where(norm > 0, scale, 0.0)
     whole = _times(z, scale, scratch_space("step", *z.shape))
     return np.rint(whole, out=whole), over
-
-
-def _weighed(slab: Slab) -> Floats:
-    """Lengths of rows with the root of their prior weight."""
-    return slab.norm if slab.weight is None else slab.norm * np.sqrt(slab.weight)
 
 
 def _finite(values: Floats) -> Floats:

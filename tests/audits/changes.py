@@ -21,6 +21,7 @@ import numpy as np
 from dpstats import call
 from dpstats.accounting.privacy import PurePrivacy
 from dpstats.frame import Design, Reading, open_persons, open_rows
+from dpstats.frame.by_person import OneOfEach
 from dpstats.margins.rows import ValueSource
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.release import Release
@@ -222,6 +223,8 @@ def _in_step(
     def session(kind: type, source: Any, *given: Any, **named: Any) -> Twin:
         tape = Tape()
         neighbour = other[0]
+        if isinstance(source, OneOfEach):
+            neighbour = neighbour.one_of_each(differences=source.differences)
         if isinstance(source, ValueSource):
             neighbour = ValueSource(source._lines, other[0])
         voices = Voice(draws, tape), _Compared(tape, notes)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from dpstats import dp_lm, dp_mean, eptr_bayes
 from dpstats.errors import ArgumentError, SchemaError
-from dpstats.frame import FirstRows, declare_design, open_rows
+from dpstats.frame import FirstRows, Reading, declare_design, open_persons, open_rows
 
 _DESIGN = declare_design("y ~ x", {"y": float, "x": float})
 
@@ -425,3 +425,65 @@ def test_rows_in_the_folder_of_missing_values_are_nobodys(tmp_path: Path) -> Non
     _table(["a", None, None, "a", "b"]).to_parquet(tmp_path, partition_cols=["who"])
     assert (tmp_path / "who=__HIVE_DEFAULT_PARTITION__").is_dir()
     assert sorted(_alive(str(tmp_path), 1)) == [1.0, 5.0]
+
+
+_VALUES = st.sampled_from([0.0, 1.0, -2.5, 1e300, -1e300, np.nan, np.inf])
+_SOME_ROWS = st.lists(st.tuples(_VALUES, _VALUES), min_size=1, max_size=4)
+
+
+def _spoken_for(table: pd.DataFrame, differences: bool) -> Counter[tuple[bytes, ...]]:
+    """The rows that speak for persons, to the bit."""
+    persons = open_persons(_DESIGN, table, Reading(), FirstRows("who", None))
+    found: Counter[tuple[bytes, ...]] = Counter()
+    for read in persons.one_of_each(differences=differences).pieces(3):
+        block = read()
+        assert len(block.y) <= 3
+        rows = zip(block.x, block.y, block.usable, strict=True)
+        found.update((x.tobytes(), y.tobytes(), bytes([bool(used)])) for x, y, used in rows)
+    assert found.total() == persons.n
+    return found
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(_SOME_ROWS, min_size=2, max_size=6), _SOME_ROWS, st.booleans(), st.randoms())
+def test_who_is_replaced_changes_one_of_the_rows_that_speak_for_persons(
+    persons: list[list[tuple[float, float]]],
+    other: list[tuple[float, float]],
+    differences: bool,
+    order: Any,
+) -> None:
+    """Wherever rows stand, those of one person in their order, and however many either one has."""
+    named = [(f"p{k}", *row) for k, rows in enumerate(persons) for row in rows]
+    changed = [row for row in named if row[0] != "p0"] + [("q", *row) for row in other]
+    named.sort(key=lambda row: order.random())
+    kept = iter([row for row in named if row[0] != "p0"])
+    changed = [row if row[0] == "q" else next(kept) for row in order.sample(changed, len(changed))]
+    one, two = (
+        _spoken_for(pd.DataFrame(rows, columns=["who", "x", "y"]), differences)
+        for rows in (named, changed)
+    )
+    assert (one - two).total() <= 1
+    assert (two - one).total() <= 1
+
+
+def test_the_row_that_speaks_for_a_person_is_one_that_can_be_used() -> None:
+    """Which one it is follows from the name, so that all places are as frequent."""
+    places = []
+    for name in map(str, range(200)):
+        table = pd.DataFrame({"who": name, "x": 1.0, "y": [np.nan, 1.0, 2.0, np.nan, 3.0]})
+        ((_, y, used),) = _spoken_for(table, False)
+        assert used == b"\x01"
+        places.append(np.frombuffer(y)[0])
+    counts = Counter(places)
+    assert set(counts) == {1.0, 2.0, 3.0}
+    assert min(counts.values()) > 40, "expected 67, standard deviation 7"
+
+
+def test_differences_leave_nothing_of_what_a_person_has_in_all_rows() -> None:
+    table = pd.DataFrame(
+        {"who": list("aaabbc"), "x": [5.0, 5, 5, 7, 7, 9], "y": [1.0, 2, 4, 1, 1, 1]}
+    )
+    rows = _spoken_for(table, True)
+    x = [np.frombuffer(row[0])[1] for row in rows.elements()]
+    assert x == [0.0, 0.0, 0.0]
+    assert sorted(row[2] for row in rows.elements()) == [b"\x00", b"\x01", b"\x01"]

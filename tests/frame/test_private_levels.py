@@ -107,6 +107,29 @@ def test_of_a_person_the_first_rows_are_counted() -> None:
     assert LevelCells(blocks, FirstRows("who", 2)).counts("g") == {"a": 1, "b": 3}
 
 
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from([*"abc", None])), min_size=5),
+    st.lists(st.sampled_from("abcd"), min_size=1),
+)
+def test_a_person_who_is_replaced_moves_two_counts_by_one(
+    rows: list[tuple[int, str | None]], other: list[str]
+) -> None:
+    """Whatever rows the one and the other have, if one cell of each person counts."""
+    rest = [row for row in rows if row[0]]
+    tables = [rows, rest + [(9, text) for text in other]]
+    one, two = (
+        LevelCells(
+            pd.DataFrame(t, columns=["who", "g"]), FirstRows("who", None), jointly=True
+        ).counts("g")
+        for t in tables
+    )
+    moved = [abs(one.get(name, 0) - two.get(name, 0)) for name in one | two]
+    assert max(moved, default=0) <= 1
+    assert sum(moved) <= 2
+    assert sum(one.values()) <= len({who for who, _ in rows})
+
+
 def _rows(n: int = _N) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     g = pd.Series(rng.choice(["a", "b"], n), dtype=object)
@@ -117,11 +140,12 @@ def _rows(n: int = _N) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "fit", [lambda *a, **k: dp_lm("y ~ g", *a, **k), lambda *a, **k: dp_glm("yes ~ g", *a, **k)]
 )
-def test_a_level_of_one_person_is_not_released(fit: Any) -> None:
+@pytest.mark.parametrize("rows", [1, None], ids=["first row", "all rows"])
+def test_a_level_of_one_person_is_not_released(fit: Any, rows: int | None) -> None:
     """Whatever the number of rows that have it."""
     secret = pd.DataFrame({"y": 0.0, "yes": 1.0, "g": ["secret"] * _N, "who": 7})
     table = pd.concat([_rows(), secret], ignore_index=True)
-    found = fit(table, epsilon=4, delta=1e-6, person="who", rows_per_person=1, seed=1)
+    found = fit(table, epsilon=4, delta=1e-6, person="who", rows_per_person=rows, seed=1)
     assert "g[T.b]" in found.coef().index
     assert "secret" not in f"{found.summary()} {found.notes}"
 

@@ -108,10 +108,11 @@ def test_rows_after_the_first_of_a_person_are_named_by_every_model() -> None:
     rng = np.random.default_rng(1)
     rows = pd.DataFrame({"x": rng.normal(size=6000), "who": np.arange(6000) // 3})
     rows["y"] = rows.x + rng.normal(size=6000)
+    limits = {"x": (-4, 4), "y": (-6, 6)}
     for found in (
         dp_mean(["x", "y"], rows, person="who", mu=1, seed=1),
         dp_mvnorm(["x", "y"], rows, person="who", mu=1, seed=1),
-        dp_lm("y ~ x", rows, person="who", mu=1, seed=1),
+        dp_glm("I(y > 0) ~ x", rows, person="who", mu=1, seed=1, method="ssp", limits=limits),
     ):
         said = " ".join(found.notes)
         assert "rows after the first of each `who`" in said

@@ -356,7 +356,7 @@ _ROWS = (
     ),
     _rows(
         "rows without a name are those of the first person",
-        "dpstats/frame/by_person.py",
+        "dpstats/frame/persons.py",
         "np.where(codes < 0, -1,",
         "np.where(codes < 0, 0,",
         "tests/score_rounds/test_person_rows.py::test_rows_that_cannot_be_used_change_nothing",
@@ -1155,9 +1155,31 @@ _PERSONS = (
     _person(
         "levels are counted in later rows of a person",
         "dpstats/call.py",
-        "LevelCells(self.table, self.first)",
+        "LevelCells(self.table, self.first, jointly=self.call.unit.jointly)",
         "LevelCells(self.table)",
         "tests/frame/test_private_levels.py::test_a_level_of_one_person_is_not_released",
+    ),
+    _person(
+        "levels of persons are counted row by row",
+        "dpstats/frame/private_levels.py",
+        "source, first if jointly else None",
+        "source, None",
+        "tests/frame/test_private_levels.py::test_a_level_of_one_person_is_not_released",
+        "tests/frame/test_private_levels.py::test_a_person_who_is_replaced_moves_two_counts_by_one",
+    ),
+    _person(
+        "which row speaks for a person depends on how many persons came before",
+        "dpstats/frame/persons.py",
+        "np.array([zlib.crc32(name) for name in self._known], dtype=np.int64)",
+        "np.arange(len(self._known), dtype=np.int64)",
+        f"{_PERSON}::test_who_is_replaced_changes_one_of_the_rows_that_speak_for_persons",
+    ),
+    _person(
+        "a row weighs less, and not a person",
+        "dpstats/score_rounds/person_rows.py",
+        "slab.each(self._stacked_lengths(slab, np.sqrt(slab.weight)))",
+        "slab.norm * np.sqrt(slab.weight)",
+        "tests/score_rounds/test_person_rows.py::test_a_person_weighs_less_and_not_a_row",
     ),
     _person(
         "numbers of later rows are kept",

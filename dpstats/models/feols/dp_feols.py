@@ -11,7 +11,7 @@ from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_size, check_vcov, in_prose, naming, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged, ReleasedLevels, with_levels
-from dpstats.errors import ArgumentError, ErrorsWithoutTrace, PublicDataError
+from dpstats.errors import ArgumentError, ErrorsWithoutTrace
 from dpstats.frame import (
     Design,
     PanelColumns,
@@ -78,8 +78,7 @@ def dp_feols(
     {data}
     public : table, optional
         Public rows of the same columns; the column of persons may be missing. They give levels, and
-        where rounds begin. Without them both are found in the private rows, as in `dp_lm`; a call with
-        ``person=`` is refused.
+        where rounds begin. Without them both are found in the private rows, as in `dp_lm`.
     mu, rho, epsilon, delta : float
         The total privacy of the call, in exactly one unit: Gaussian DP, zCDP, or (epsilon, delta).
     vcov : {"hetero", "iid"} or {"CRV1": person}, optional
@@ -138,8 +137,7 @@ def dp_feols(
     unknown: tuple[str, ...] = ()
     task = None
     if public is None:
-        _require_rows_alone(person)
-        call, unknown = with_levels(call, formula.design(None), data, limits, weights, None)
+        call, unknown = with_levels(call, formula.design(person), data, limits, weights, None)
     else:
         task = panel_task(formula, public, person, weights, limits, errors)
     options = {**call.given, "vcov": errors, "weights": weights, "limits": limits}
@@ -153,6 +151,7 @@ def dp_feols(
         if public is None:
             check_terms(task.design, 0.0)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta)
+            charged.require_rows_for_levels(unknown, rows.n)
         else:
             require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST["anchored"])
     noise = call.noise()
@@ -165,16 +164,6 @@ def dp_feols(
     notes += formula_notes(formula.design(None), task.design.ordered) + levels.notes
     result = panel_model(charged.text, formula, task, fit, session, notes, call.unit, delta)
     return charged.released(result)
-
-
-def _require_rows_alone(person: str | None) -> None:
-    """Without public rows a row is protected, or a person with several of them, not whole persons."""
-    if person is not None:
-        raise PublicDataError(
-            f"person='{person}' needs public rows of the same columns, public=frame (the column of "
-            "persons may be missing there): how much varies within persons is told by them. Without "
-            "public rows leave person= out, or state rows_per_person=."
-        )
 
 
 def _task_alone(
@@ -196,10 +185,11 @@ def _task_alone(
             return charged.design(text, limits, weights, None, unknown)
         return charged.released_design(text, limits, weights, None, levels)
 
+    person = charged.call.unit.person
     with ErrorsWithoutTrace():
-        design, columns = panel_design(formula, charged.table, design_of)
+        design, columns = panel_design(formula, charged.table, design_of, person)
     check_response(design)
-    return PanelTask(design, None, columns, None, errors)
+    return PanelTask(design, None, columns, _summed(formula, person), errors)
 
 
 def panel_task(
@@ -214,9 +204,12 @@ def panel_task(
     with naming("the public data"):
         moments, columns = panel_moments(formula, public, person, weights, limits)
     check_response(moments.design)
-    within = person is not None and person in formula.effects
-    persons = None if person is None else "within" if within else "all"
-    return PanelTask(moments.design, moments, columns, persons, errors)
+    return PanelTask(moments.design, moments, columns, _summed(formula, person), errors)
+
+
+def _summed(formula: PanelFormula, person: str | None) -> str | None:
+    """Over what scores are summed up, see `PanelTask`."""
+    return None if person is None else "within" if person in formula.effects else "all"
 
 
 def _errors(vcov: Any, person: str | None) -> str:

@@ -115,8 +115,9 @@ def fit_rows(
     moments, columns = task.moments, task.columns
     if moments is None:
         turns = bool(columns.excluded)
+        how = task.design, task.errors
         with rounds_alone(
-            rows, total, noise, after, task.design, task.errors, turns=turns
+            rows, total, noise, after, *how, persons=task.persons, turns=turns
         ) as rounds:
             return _solved(rounds, columns), rounds.session
     seen = View.of(moments, rows, _start(moments, columns))

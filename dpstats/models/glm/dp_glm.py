@@ -174,7 +174,7 @@ def dp_glm(
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
         rows_per_person=rows_per_person,
         person=person,
-        jointly=sums_persons(method, public),
+        jointly=sums_persons(method),
         budget=budget,
         executor=executor,
         progress=progress,
@@ -224,6 +224,7 @@ def dp_glm(
         if alone:
             check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=moments)
+            charged.require_rows_for_levels(unknown, rows.n)
             check_room(rows.n, call.per_row.mu)
         elif partly and moments is not None:
             alone = better_alone(moments, rows.n, call.per_row.mu)

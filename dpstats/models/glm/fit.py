@@ -191,9 +191,9 @@ def _rounds(
     family, design, terms = task.family, task.design, task.design.terms
     n, d, mu = session.n, len(terms), session.total.mu
     session.require(LEAST)
-    coef, spent, persons = start.coef, start.spent, None
+    coef, spent, persons = start.coef, start.spent, start.persons
     weighted, whole = design.weights is not None, family.binary or family.counts
-    if session.by_person:
+    if session.by_person and persons is None:
         persons = session.rows_of_persons(PERSONS)
         spent += PERSONS
         start = start.for_persons(rows_of_each(persons, n))

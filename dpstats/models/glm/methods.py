@@ -187,10 +187,9 @@ def alone(
     task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
 ) -> tuple[GlmFit, ScoreSession]:
     """What public rows would tell is found first (`score_rounds.first_look`)."""
-    look, before = first_look(
-        task.design, rows, total, noise, response=False, public=task.moments, after=after
-    )
-    start = private_start(task.family, task.design, look.rows, look.enough, look.uneven)
+    how: dict[str, Any] = {"public": task.moments, "persons": task.persons, "after": after}
+    look, before = first_look(task.design, rows, total, noise, response=False, **how)
+    start = private_start(task.family, task.design, look, rows.n)
     with ScoreSession(
         rows,
         task.family,
@@ -198,6 +197,7 @@ def alone(
         start.coef,
         total,
         noise,
+        persons=task.persons,
         after=before,
         limited=task.design.limited,
     ) as session:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,10 +25,10 @@ from dpstats.models.glm.typical import TypicalRows, typical_of
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
 from dpstats.numerics.public_rows import PublicRows
-from dpstats.score_rounds.first_look import MostlyOne
-from dpstats.score_rounds.releases import ScoreSession
+from dpstats.score_rounds.first_look import FirstLook
+from dpstats.score_rounds.releases import PersonCounts, ScoreSession
+from dpstats.score_rounds.rounds import rows_of_each
 from dpstats.score_rounds.tails import Tail, tail_of
-from dpstats.score_rounds.whitening import Whitened
 
 _FEW = 8.0
 """Rows, up to which there may be far fewer like them among private ones by chance."""
@@ -72,6 +71,8 @@ class StartingPoint:
     typical : TypicalRows or None
         Where there are no public ones, normal rows with the released second moments, for what is
         expected.
+    persons : PersonCounts or None
+        How many rows persons have, where the first look at private rows has told it.
     """
 
     whitening: Whitening
@@ -90,6 +91,7 @@ class StartingPoint:
     nothing: NDArray[np.bool_] | None = None
     enough: bool = True
     typical: TypicalRows | None = None
+    persons: PersonCounts | None = None
 
     def expected(self, family: Family, coef: Floats) -> Expected | None:
         """Scores that rows have under the model at some coefficients."""
@@ -277,21 +279,16 @@ def released_null(session: ScoreSession, family: Family, share: float, d: int, k
     return coef
 
 
-def private_start(
-    family: Family,
-    design: Design,
-    seen: Whitened,
-    enough: bool,
-    uneven: Mapping[int, MostlyOne],
-) -> StartingPoint:
-    """Zero, and the whitening of private rows by themselves.
+def private_start(family: Family, design: Design, look: FirstLook, n: int) -> StartingPoint:
+    """Zero, and the whitening of n private rows, or persons, by themselves.
 
     Of ``weighted`` rows the constant tells the mean weight: without it a step would seem to move
     predictors of rows by the root of that weight too much, as moments are those of weighted rows.
     """
+    seen, each = look.rows, rows_of_each(look.persons, n)
     d, level = len(seen.whitening.back), family.information(0.0)
     constant, weighted = design.constant, design.weights is not None
-    moment = seen.curvature.used.copy()
+    moment = seen.curvature.used / each  # that of rows
     if seen.nothing is not None:  # no step goes far there, and no row reaches far
         moment[seen.nothing, seen.nothing] = _NOTHING
     weight = 1.0
@@ -312,14 +309,15 @@ def private_start(
         zero,
         reach,
         level,
-        typical=typical_of(family, design, moment / weight, seen.whitening, weight, uneven),
+        typical=typical_of(family, design, moment / weight, seen.whitening, weight, look.uneven),
         information=information,
         known=False,
         leverage=seen.radius,
         longer=longer if family.binary else None,
         hidden=seen.hidden,
         nothing=seen.nothing,
-        enough=enough,
+        enough=look.enough,
+        persons=look.persons,
     )
 
 

@@ -189,7 +189,7 @@ def dp_lm(
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
         rows_per_person=rows_per_person,
         person=person,
-        jointly=sums_persons(method, public),
+        jointly=sums_persons(method),
         budget=budget,
         executor=executor,
         progress=progress,
@@ -230,6 +230,7 @@ def dp_lm(
         if alone:
             check_terms(design, ridge)
             check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=moments)
+            charged.require_rows_for_levels(unknown, rows.n)
         else:
             require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()

@@ -280,7 +280,7 @@ def alone(
 ) -> tuple[LinearFit, ScoreSession]:
     """Score rounds of private rows of which nothing is known but how many there are."""
     how = task.design, task.errors, task.ridge, task.moments
-    with rounds_alone(rows, total, noise, after, *how) as rounds:
+    with rounds_alone(rows, total, noise, after, *how, persons=task.persons) as rounds:
         return solved_by_rounds(rounds), rounds.session
 
 
@@ -295,6 +295,7 @@ def rounds_alone(
     ridge: float = 0.0,
     public: PublicMoments | None = None,
     *,
+    persons: str | None = None,
     turns: bool = False,
 ) -> Iterator[LinearRounds]:
     """The rounds of a fit without public rows, still to be made, in a session that is open.
@@ -303,9 +304,11 @@ def rounds_alone(
     of the response. Rows that were cut for the second moments weigh less in all rounds but the last,
     so that scores and curvature belong together far from the fit; the last round counts all rows alike.
 
-    ``public``: rows that do not determine all columns. ``turns``: see `prepared_alone`.
+    ``public``: rows that do not determine all columns. ``persons``: see `LinearTask`. ``turns``: see
+    `prepared_alone`.
     """
-    look, before = first_look(design, rows, total, noise, response=True, public=public, after=after)
+    how: dict[str, Any] = {"public": public, "persons": persons, "after": after}
+    look, before = first_look(design, rows, total, noise, response=True, **how)
     back, shift = look.rows.whitening.back, look.start(design)
     with ScoreSession(
         rows,
@@ -315,6 +318,7 @@ def rounds_alone(
         total,
         noise,
         linear=True,
+        persons=persons,
         after=before,
         limited=design.limited,
     ) as session:
@@ -362,21 +366,21 @@ def reported(
         *leaning_line(terms, leaning, estimate),
         *unseen_line(rounds.noise_sd, persons),
     )
-    unknown = np.isnan(np.diag(estimate.sampling))
+    unknown, within = np.isnan(np.diag(estimate.sampling)), session.within
     if ready.arrived:
         notes = few_rows_note(n, len(design.terms), session.total.mu, persons)
         if ready.hardly_seen:
             notes += hardly_seen_note(ready.hardly_seen) + ridge_note(ridge)
         elif unknown.any() and not unknown.all():
-            notes += hidden_note(terms, unknown, None) + ridge_note(ridge)
+            notes += hidden_note(terms, unknown, None, within=within) + ridge_note(ridge)
         else:
             notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
         after = ready.lines[1].value if curvature.resolved and not ready.hardly_seen else None
         notes += coordinates_note(after)
     else:
         at = [design.terms.index(term) for term in terms]
-        notes = hidden_note(terms, unknown, None if ready.nothing is None else ready.nothing[at])
-        notes += ridge_note(ridge)
+        nothing = None if ready.nothing is None else ready.nothing[at]
+        notes = hidden_note(terms, unknown, nothing, within=within) + ridge_note(ridge)
     notes = unused_note(summary, design, persons, not ready.arrived) + notes
     notes += outside_note(design, summary.outside, summary.share_sd)
     cautions: tuple[str, ...] = ()

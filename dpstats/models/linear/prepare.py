@@ -238,7 +238,7 @@ def prepared_alone(
         curvature=curvature,
         plan=plan_alone(session.n, d, session.total.mu, curvature.released_sd, errors),
         expected=math.sqrt(d) * look.scale,
-        persons=None,
+        persons=look.persons,
         lines=(),
         radius=look.rows.radius,
         look=look,

@@ -49,6 +49,14 @@ def setups() -> list[Setup]:
             rows=persons,
             pairs=of_persons(NUMBERS),
         ),
+        lm(
+            method="anchored, persons, alone",
+            options={**_ALONE, "person": "who"},
+            n=MANY_ALONE,
+            m=0,
+            rows=persons,
+            pairs=of_persons(NUMBERS),
+        ),
         lm(method="pmt", options={**GAUSSIAN, "method": "pmt"}, m=24),
         lm(
             method="ssp",
@@ -114,6 +122,18 @@ def setups() -> list[Setup]:
             pairs=of_persons(COUNTED),
         )
     )
+    out.append(
+        Setup(
+            "dp_glm",
+            "anchored, poisson, persons, alone",
+            formula="y ~ x + g",
+            options={**_ALONE, "family": "poisson", "person": "who", "iterations": 2},
+            rows=partial(persons, response="count"),
+            n=MANY_ALONE,
+            m=0,
+            pairs=of_persons(COUNTED),
+        )
+    )
     panel = partial(
         Setup, "dp_feols", options={**GAUSSIAN, "person": "who"}, rows=panels, n=40, m=24
     )
@@ -139,6 +159,16 @@ def setups() -> list[Setup]:
             pairs=INSTRUMENTED,
         ),
         panel(method="within", formula="y ~ x | who + g", pairs=varying(of_persons(NUMBERS))),
+        Setup(
+            "dp_feols",
+            "within, alone",
+            formula="y ~ x | who + g",
+            options={**_ALONE, "person": "who"},
+            rows=panels,
+            n=MANY_ALONE,
+            m=0,
+            pairs=varying(of_persons(NUMBERS)),
+        ),
         panel(
             method="instruments",
             formula="y ~ g | x ~ z",

@@ -481,7 +481,13 @@ def test_intervals_cover_with_noise() -> None:
         ("y ~ x | firm", {}, PublicDataError, "say so: person='firm'"),
         ("y ~ x | who", {}, PublicDataError, "effects cost nothing, say so: person='who'"),
         ("y ~ x", {"vcov": {"CRV1": "year"}}, ArgumentError, "clustered by the person"),
-        ("y ~ x", {"public": None, "person": "who"}, PublicDataError, "needs public rows"),
+        ("y ~ x | who", {"public": None, "person": "whom"}, SchemaError, "no column `whom`"),
+        (
+            "y ~ x | who",
+            {"public": None},
+            SchemaError,
+            "effects cost nothing, say so: person='who'",
+        ),
         ("y ~ x | year", {"public": None}, SchemaError, "levels of `year`: declare them"),
         ("y ~ x | d ~ z", {"public": None, "mu": 1e-3}, ArgumentError, "too few for 4 columns"),
         ("y ~ x | d ~ zz", {"public": None}, SchemaError, "no column `zz`"),
@@ -607,6 +613,26 @@ def test_without_public_rows_and_noise_it_is_that_of_all_rows(formula: str) -> N
     assert alone.se().to_numpy() == pytest.approx(beside.se().to_numpy(), rel=0.02)
     assert alone.fixed_effects == beside.fixed_effects
     assert "public" not in str(alone.summary()).replace("n is public", "")
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + d | who", "y ~ x | who + year | d ~ z + z2", "y ~ x"])
+def test_persons_without_public_rows_and_noise_are_those_beside_them(formula: str) -> None:
+    beside = dp_feols(formula, _PRIVATE, _PUBLIC, person="who", **_EXACT)
+    limits = _LEVELS if "year" in formula else None
+    alone = dp_feols(formula, _PRIVATE, person="who", limits=limits, **_EXACT)
+    assert alone.coef().to_numpy() == pytest.approx(beside.coef().to_numpy(), abs=2e-3)
+    assert alone.se().to_numpy() == pytest.approx(beside.se().to_numpy(), rel=0.02)
+    assert (alone.nobs, alone.fixed_effects) == (beside.nobs, beside.fixed_effects)
+
+
+def test_what_never_changes_in_a_person_is_left_out_without_public_rows() -> None:
+    rows = _panel(1500, 3)
+    rows["sex"] = (rows.who % 2).astype(float)
+    fit = dp_feols("y ~ x + sex | who", rows, person="who", mu=1, seed=1)
+    assert np.isnan(fit.se()["sex"])
+    without = dp_feols("y ~ x | who", rows, person="who", **_EXACT).coef()["x"]
+    assert abs(fit.coef()["x"] - without) < 4 * fit.se()["x"]
+    assert any("their effects absorb it" in note for note in fit.notes)
 
 
 def test_instruments_without_public_rows_hold_the_effect() -> None:
