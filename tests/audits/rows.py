@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.frame.by_person import OneOfEach
 from dpstats.mechanism.passes import PrivateRows
 from dpstats.mechanism.threads import InTurn
 from dpstats.models.gaussian.rows import CellRows, CellSlab
@@ -29,6 +30,7 @@ class _Block:
     above: Floats | None
     usable: Any = None
     starts: Any = None
+    lots: Any = None
 
 
 class Table:
@@ -49,7 +51,8 @@ class Table:
         if hasattr(blocks[0], "starts"):  # of persons
             before = np.cumsum([0, *(len(block.y) for block in blocks)])
             starts = [b.starts + k for b, k in zip(blocks, before, strict=False)]
-            self.block = replace(self.block, starts=np.concatenate(starts))
+            self.block = replace(self.block, starts=np.concatenate(starts), lots=joined("lots"))
+        self._single: dict[bool, Table] = {}
         self.bases: dict[Any, tuple[Any, PrivateRows[Any], _Totals]] = {}
 
     def pieces(self, size: int) -> Iterator[Callable[[], _Block]]:
@@ -58,6 +61,13 @@ class Table:
 
     def map_parts(self, task: Any) -> None:
         return None
+
+    def one_of_each(self, *, differences: bool) -> Table:
+        """One row of every person, or differences of two."""
+        if differences not in self._single:
+            persons: Any = self
+            self._single[differences] = Table(OneOfEach(persons, differences))
+        return self._single[differences]
 
 
 @dataclass

@@ -25,6 +25,7 @@ from unittest import mock
 
 import numpy as np
 
+from dpstats.frame.by_person import OneOfEach
 from dpstats.mechanism import release as gaussian
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
@@ -340,8 +341,10 @@ class Watched:
         """The encoded rows of either table."""
         if not self._public.opened:
             return self._both[0].steps[0][1][0], self._both[1].steps[0][1][0]
-        one, two = (Table(seen.opened[0][1][0]) for seen in self._both)
-        return one, two
+        one, two = (seen.opened[0][1][0] for seen in self._both)
+        if isinstance(one, OneOfEach):
+            one, two = one.persons, two.persons
+        return Table(one), Table(two)
 
     @property
     def total(self) -> Any:
@@ -354,7 +357,7 @@ class Watched:
     # -- again and again --------------------------------------------------------------------------
 
     def _twin(self, kind: type, given: Any, named: Any, side: int, noise: Any, tape: Tape) -> Twin:
-        sides = self.sources[side], self.sources[1 - side]
+        sides = (_like(given[0], self.sources[k]) for k in (side, 1 - side))
         voices = Voice(noise, tape), Echo(tape)
         first, second = (
             kind(source, *_with_noise(given[1:], voice), **of_one(named, k))
@@ -462,7 +465,8 @@ class Watched:
                     tapes.append(tape)
                     noise = next(v for v in given if _is_noise(v))
                     first = kind(*_with_noise(given, Voice(noise, tape)), **of_one(named, 0))
-                    second = kind(other, *_with_noise(given[1:], Echo(tape)), **of_one(named, 1))
+                    theirs = _like(given[0], other)
+                    second = kind(theirs, *_with_noise(given[1:], Echo(tape)), **of_one(named, 1))
                     return Twin(first, second, tape, ends=False)
 
                 for opens, name, kind in place.sessions:
@@ -499,11 +503,25 @@ def _require_public(one: tuple[Any, ...], two: tuple[Any, ...]) -> None:
             raise Leak("a session is opened otherwise for neighbours")
 
 
-class Sealed:
-    """Rows that a step is handed to open sessions on: what is public of them, and nothing else."""
+def _like(given: Any, source: Any) -> Any:
+    """What a session is opened on, made of other rows: these, or one row of each of their persons."""
+    if isinstance(given, Sealed | OneOfEach) and given.differences is not None:
+        return source.one_of_each(differences=given.differences)
+    return source
 
-    def __init__(self, rows: Any) -> None:
-        self.n, self.d = rows.n, rows.d
+
+class Sealed:
+    """Rows that a step is handed to open sessions on: what is public of them, and nothing else.
+
+    ``differences``: that they are one row of every person, or differences of two.
+    """
+
+    def __init__(self, rows: Any, differences: bool | None = None) -> None:
+        self.n, self.d, self.differences = rows.n, rows.d, differences
+
+    def one_of_each(self, *, differences: bool) -> Sealed:
+        """The same of one row of every person."""
+        return Sealed(self, differences)
 
     def __getattr__(self, name: str) -> Any:
         raise Leak(f"rows are read outside a session: {name}")

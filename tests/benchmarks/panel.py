@@ -1,12 +1,12 @@
 """People with several rows: how often intervals cover, and errors over those without privacy.
 
-    python -m tests.benchmarks.panel [--persons 2000] [--mu 1] [--draws 100]
+    python -m tests.benchmarks.panel [--persons 2000] [--mu 1] [--draws 100] [--no-public]
 
 Panels of five rows of each person whose errors have a part in common: a pooled fit, effects of
 persons (public rows with and without the column of persons), counts of a log-linear model, and
-instruments. Errors are root mean squares over the draws, over those of the same fit without
-privacy: least squares, or the clustered errors of statsmodels. ``width`` is the median of the
-printed standard error over that one.
+instruments; or the same without public rows. Errors are root mean squares over the draws, over those
+of the same fit without privacy: least squares, or the clustered errors of statsmodels. ``width`` is
+the median of the printed standard error over that one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dpstats import dp_feols, dp_glm, dp_lm
 
 _ROWS = 5
 _PUBLIC = 60
+_UNNAMED = "within, public rows without persons"
 
 
 def panel(persons: int, seed: int) -> pd.DataFrame:
@@ -49,7 +50,7 @@ class Setting:
     """A fit, the same without privacy, and the truth."""
 
     name: str
-    fit: Callable[[pd.DataFrame, pd.DataFrame, dict[str, Any]], Any]
+    fit: Callable[[pd.DataFrame, pd.DataFrame | None, dict[str, Any]], Any]
     without_privacy: Callable[[pd.DataFrame], tuple[np.ndarray, np.ndarray]]
     truth: tuple[float, ...]
 
@@ -86,8 +87,12 @@ def _settings() -> tuple[Setting, ...]:
     # the marginal mean of counts has the person's variance in its constant
     constant = -0.3 + 0.25 * 0.7 / 2
 
-    def counts(private: pd.DataFrame, public: pd.DataFrame, options: dict[str, Any]) -> Any:
+    def counts(private: pd.DataFrame, public: pd.DataFrame | None, options: dict[str, Any]) -> Any:
         return dp_glm("k ~ x + w", private, public, family="quasipoisson", **options)
+
+    def unnamed(private: pd.DataFrame, public: pd.DataFrame | None, options: dict[str, Any]) -> Any:
+        assert public is not None
+        return dp_feols("y ~ x + w | who", private, public.drop(columns="who"), **options)
 
     return (
         Setting("pooled", lambda a, b, o: dp_lm("y ~ x + w", a, b, **o), _pooled, (1.0, 0.5, 0.0)),
@@ -95,12 +100,7 @@ def _settings() -> tuple[Setting, ...]:
         Setting(
             "within", lambda a, b, o: dp_feols("y ~ x + w | who", a, b, **o), _within, (0.5, 0.0)
         ),
-        Setting(
-            "within, public rows without persons",
-            lambda a, b, o: dp_feols("y ~ x + w | who", a, b.drop(columns="who"), **o),
-            _within,
-            (0.5, 0.0),
-        ),
+        Setting(_UNNAMED, unnamed, _within, (0.5, 0.0)),
         Setting(
             "instruments",
             lambda a, b, o: dp_feols("y2 ~ x | d ~ z", a, b, **o),
@@ -110,11 +110,11 @@ def _settings() -> tuple[Setting, ...]:
     )
 
 
-def measure(setting: Setting, persons: int, mu: float, draws: int) -> str:
-    """One line of the table."""
+def measure(setting: Setting, persons: int, mu: float, draws: int, *, alone: bool) -> str:
+    """One line of the table; ``alone``: without public rows."""
     covered, widths, errors, others, notes = [], [], [], [], 0
     for seed in range(draws):
-        public, private = panel(_PUBLIC, 10_000 + seed), panel(persons, seed)
+        public, private = None if alone else panel(_PUBLIC, 10_000 + seed), panel(persons, seed)
         fit = setting.fit(private, public, {"mu": mu, "person": "who", "seed": seed})
         coef, error = fit.coef().to_numpy(), fit.se().to_numpy()
         plain, plain_error = setting.without_privacy(private)
@@ -128,7 +128,7 @@ def measure(setting: Setting, persons: int, mu: float, draws: int) -> str:
     ratio = np.sqrt(np.mean(errors, axis=0) / np.mean(others, axis=0))
     return (
         f"{setting.name:38}{cover.mean():6.3f}  ({', '.join(f'{c:.2f}' for c in cover)})"
-        f"{np.median(widths):8.2f}{np.median(ratio):8.2f}{notes / draws:8.2f}"
+        f"{np.nanmedian(widths):8.2f}{np.median(ratio):8.2f}{notes / draws:8.2f}"
     )
 
 
@@ -137,11 +137,14 @@ def main() -> None:
     parser.add_argument("--persons", type=int, default=2000)
     parser.add_argument("--mu", type=float, default=1.0)
     parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--no-public", action="store_true")
     given = parser.parse_args()
     print(f"{given.persons} persons, {_ROWS} rows of each, mu = {given.mu:g}, {given.draws} draws")
     print(f"{'':38}{'cover':>6}  {'of each':20}{'width':>4}{'error':>8}{'noted':>8}")
     for setting in _settings():
-        print(measure(setting, given.persons, given.mu, given.draws), flush=True)
+        if setting.name != _UNNAMED or not given.no_public:
+            how = given.persons, given.mu, given.draws
+            print(measure(setting, *how, alone=given.no_public), flush=True)
 
 
 if __name__ == "__main__":
