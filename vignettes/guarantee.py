@@ -316,8 +316,8 @@ audit(careful, honest, mu=1, trials=TRIALS)
 # times, fits without public rows 1000 times, the others 20 000 times or more.
 #
 # An audit that finds nothing proves nothing, so the audits are tested as well: with 70 % of the
-# noise 31 of the 57 methods are refuted, and without the cut every kind of row is. Of the others
-# ten are fits without public rows, refuted with three tenths of the noise, or less; three are the
+# noise 31 of the 60 methods are refuted, and without the cut every kind of row is. Of the others
+# thirteen are fits without public rows, refuted with three tenths of the noise, or less; three are the
 # rounds of `eptr_lm` and the mixtures by likelihood, refuted with three tenths of it or less;
 # five make the releases of `dp_lm` and `dp_glm` for persons, with effects or instruments, and are
 # refuted with a third of the noise; the rest are tests of the ePTR paper, whose noise is far more

@@ -309,9 +309,11 @@ pd.DataFrame(rows).T.rename_axis(columns="public rows")
 # - where a call is refused, and neither rows nor budget can be had;
 # - where the fit did not converge, or columns have no standard errors that should have some;
 # - where you want a plan (`plan_lm`) that knows your columns: without public rows it is one of normal rows;
-# - where people have several rows. With public rows, `person=` sums up all rows of a person. Without
-#   them only the first `rows_per_person` count, one by default, and the noise grows with that number;
-# - for mixtures, and for persons with several rows (`person=`), which need some.
+# - for mixtures, which need some.
+#
+# People with several rows need none: `person="id"` in `dp_lm`, `dp_glm` and `dp_feols` sums up all rows
+# of a person, whatever their number (`vignettes/panels.py`). One row of each, which follows from the
+# name, tells how large the columns are.
 #
 # They need not tell everything. A few rows that lack a level, or are fewer than the columns, are
 # used for what they tell, and the rest is found in the private rows. A note says so:

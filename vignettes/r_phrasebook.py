@@ -18,7 +18,7 @@
 # this page, from top to bottom, on the tables `d` (private) and `pub` (public, of the same columns).
 #
 # `mu=1` is the privacy that a call may spend; `public=pub` may be left out, but
-# not with `person=`. A dot in the last column means: as in R, but for the noise. With next to no noise the
+# not of mixtures. A dot in the last column means: as in R, but for the noise. With next to no noise the
 # formulas below give R's numbers, which the tests hold against 189 fits of R.
 #
 # Names of columns follow R's one by one: `(Intercept)` is `Intercept`, `regionwest` is
