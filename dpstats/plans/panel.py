@@ -10,7 +10,6 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import spelled
 from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import (
@@ -32,11 +31,12 @@ from dpstats.plans.rehearsal import ExpectedRows, Rehearsal, expected_rows
 from dpstats.plans.result import Plan
 from dpstats.plans.search import target_of
 from dpstats.report.call_line import call_text
+from dpstats.report.shared_entries import documented
 
 _NOISELESS = Privacy(1e6)
 
 
-@spelled
+@documented
 def plan_feols(
     fml: str,
     public: Any,
@@ -79,8 +79,7 @@ def plan_feols(
 
     References
     ----------
-    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
-    Statistica Sinica.
+    {second_moments_paper}
 
     Examples
     --------

@@ -17,12 +17,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import (
-    check_numbers,
-    check_size,
-    check_vcov,
-    spelled,
-)
+from dpstats.arguments import check_numbers, check_size, check_vcov
 from dpstats.arrays import Floats
 from dpstats.errors import PublicDataError
 from dpstats.frame import PublicMoments
@@ -73,6 +68,7 @@ from dpstats.plans.search import (
     target_of,
 )
 from dpstats.report.call_line import call_text
+from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import least_budget
 from dpstats.score_rounds.result import Model
 
@@ -81,7 +77,7 @@ _REPEATS_ALONE, _REPEATS_BOUGHT = 3, 7
 """Rehearsals of a fit without public rows, which takes twice as long; and of what these would buy."""
 
 
-@spelled
+@documented
 def plan_lm(
     formula: str,
     public: Any = None,
@@ -143,8 +139,7 @@ def plan_lm(
 
     References
     ----------
-    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
-    Statistica Sinica.
+    {second_moments_paper}
 
     Examples
     --------
@@ -228,7 +223,7 @@ def plan_lm(
     return finished_plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
 
 
-@spelled
+@documented
 def plan_glm(
     formula: str,
     public: Any = None,
@@ -281,8 +276,7 @@ def plan_glm(
 
     References
     ----------
-    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
-    Statistica Sinica.
+    {second_moments_paper}
 
     Examples
     --------

@@ -21,10 +21,10 @@ data : table, path, blocks of rows, or Dask DataFrame
     numbers, unless the formula has ``factor(year)`` or ``limits`` lists levels, and ``limits={"x":
     float, "g": ["a", "b"]}`` says what those of a CSV file hold; a pattern such as
     ``"rows/*.parquet"``, or a list of paths; a list of tables; a function that returns tables block
-    by block, the same rows at every call; or a Dask DataFrame, which is read by its own workers.
-    How rows fall into files, blocks and partitions, and whether these can be read, counts as
-    public; so do the names and kinds of columns: fix them without looking at values
-    (``read_csv(..., dtype=...)``).""",
+    by block, the same rows at every call (``lambda: pd.read_csv(path, chunksize=100_000,
+    dtype=...)``); or a Dask DataFrame, which is read by its own workers. How rows fall into files,
+    blocks and partitions, and whether these can be read, counts as public; so do the names and kinds
+    of columns: fix them without looking at values (``read_csv(..., dtype=...)``).""",
     "calibration": """\
 calibration : {"gdp", "dp"}
     Of the test: "gdp" composes with other releases, "dp" is sharpest for a single one.""",
@@ -75,6 +75,12 @@ progress : bool, optional
     "seed": """\
 seed : int, optional
     Reproducible noise for teaching and tests; the result states that it is not for release.""",
+    "second_moments_paper": """\
+Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
+Statistica Sinica.""",
+    "propose_test_paper": """\
+Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
+Estimation".""",
     "raises": """\
 DPStatsError
     Before any private value is read; never because of one. `BudgetExceeded` where a budget has less

@@ -123,6 +123,7 @@ def eptr_bayes(
     Raises
     ------
     {raises}
+        Also where fewer than two levels of a column are released.
 
     See Also
     --------
@@ -131,8 +132,7 @@ def eptr_bayes(
 
     References
     ----------
-    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
-    Estimation".
+    {propose_test_paper}
 
     Examples
     --------

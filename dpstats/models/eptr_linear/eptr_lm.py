@@ -143,8 +143,7 @@ def eptr_lm(
 
     References
     ----------
-    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
-    Estimation".
+    {propose_test_paper}
 
     Wang (2018), "Revisiting differentially private linear regression", UAI.
 

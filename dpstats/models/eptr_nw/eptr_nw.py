@@ -156,8 +156,7 @@ def eptr_nw(
 
     References
     ----------
-    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
-    Estimation".
+    {propose_test_paper}
 
     Hall, Rinaldo and Wasserman (2013), "Differential Privacy for Functions and Functional Data",
     JMLR 14.

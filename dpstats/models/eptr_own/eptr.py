@@ -132,8 +132,7 @@ def eptr(
 
     References
     ----------
-    Shen, Tong and Wang (2026), "Efficient Propose-Test-Release for Optimal Differentially Private
-    Estimation".
+    {propose_test_paper}
 
     Examples
     --------

@@ -99,6 +99,7 @@ def dp_feols(
     Raises
     ------
     {raises}
+        Also where fewer than two levels of a column are released.
 
     See Also
     --------
@@ -107,8 +108,7 @@ def dp_feols(
 
     References
     ----------
-    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
-    Statistica Sinica.
+    {second_moments_paper}
 
     The formulas are those of R's ``fixest::feols``.
 

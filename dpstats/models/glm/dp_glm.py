@@ -138,9 +138,8 @@ def dp_glm(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read, or where fewer than two levels are released; never because of
-        a private value.
+    {raises}
+        Also where fewer than two levels of a column are released.
 
     See Also
     --------
@@ -150,8 +149,7 @@ def dp_glm(
 
     References
     ----------
-    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
-    Statistica Sinica.
+    {second_moments_paper}
 
     Examples
     --------

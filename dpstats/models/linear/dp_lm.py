@@ -89,19 +89,10 @@ def dp_lm(
         and offset, computed row by row. What they learn (levels, means, knots)
         they learn from the public rows, or from ``limits``; ``.`` is every other column of the public
         rows, or of the private table where there are none.
-    data : table, path, blocks of rows, or Dask DataFrame
-        The private rows: a pandas, polars or pyarrow table, a DuckDB relation (read into
-        memory, as a RecordBatchReader is); the path of a Parquet file or folder (folders such
-        as ``year=2020`` are columns), or of a CSV file (read by pyarrow; without public rows
-        ``limits={"x": float, "g": ["a", "b"]}`` says what its columns hold), a
-        pattern such as ``"rows/*.parquet"``, or a list of paths; a list of tables; a function
-        that returns tables block by block, the same rows at every call (``lambda:
-        pd.read_csv(path, chunksize=100_000, dtype=...)``); or a Dask DataFrame, which is read
-        by its own workers. Only tables must fit in memory; the result is the same to the last bit.
-        How rows fall into files, blocks and partitions, and whether these can be read, counts as
-        public. Rows with values that are missing or not finite, or a level that is neither public
-        nor declared, count as zero; nothing is ever said about an individual row. Column names and
-        kinds are public: fix them without looking at values (``read_csv(..., dtype=...)``).
+    {data}
+        Only tables must fit in memory; the result is the same to the last bit. Rows with values that
+        are missing or not finite, or a level that is neither public nor declared, count as zero;
+        nothing is ever said about an individual row.
     public : table or PublicMoments, optional
         Public rows of the same columns, or what `public_moments` says of them, or a declared
         matrix (`PublicMoments.declare`). Gives levels and transformations, whitens the design, and
@@ -152,9 +143,8 @@ def dp_lm(
 
     Raises
     ------
-    DPStatsError
-        Before any private value is read, or where fewer than two levels are released; never because of
-        a private value. `BudgetExceeded` where a budget has less left than the call asks for.
+    {raises}
+        Also where fewer than two levels of a column are released.
 
     See Also
     --------
@@ -165,8 +155,7 @@ def dp_lm(
 
     References
     ----------
-    Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
-    Statistica Sinica.
+    {second_moments_paper}
 
     Examples
     --------
