@@ -56,7 +56,7 @@ from dpstats.plans.population import (
     relative_error_of_normal,
     undone,
 )
-from dpstats.plans.rehearsal import ExpectedRows, Predicted, Rehearsal
+from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
 from dpstats.plans.result import AlonePlan, Plan, TargetPlan
 from dpstats.plans.search import (
     Curve,
@@ -183,9 +183,7 @@ def plan_lm(
 
         size = 1.0 if sigma is None else checked_sigma(sigma)
         least = variances_without_privacy(ordinary.moments.gram, ridge, size**2)
-        return _plan_alone(
-            ordinary, linear, least, rows, totals, target_se, unit, text, ridge, delta
-        )
+        return _plan_alone(ordinary, linear, least, rows, totals, target_se, unit, text, delta)
     check_public_given(d, "d")
     moments = linear_moments(formula, public, weights, offset, limits)
     check_response(moments.design)
@@ -332,9 +330,7 @@ def plan_glm(
 
         drawn = ordinary.population
         least = variances_without_privacy(drawn.known.information(model, drawn.coef), ridge, 1.0)
-        return _plan_alone(
-            ordinary, general, least, rows, totals, target_se, unit, text, ridge, delta
-        )
+        return _plan_alone(ordinary, general, least, rows, totals, target_se, unit, text, delta)
     check_public_given(d, "d")
     check_public_given(mean, "mean")
     moments, known = family_moments(formula, public, model, weights, offset, limits)
@@ -388,13 +384,11 @@ def _plan_alone(
     target_se: Any,
     unit: PrivacyUnit,
     call: str,
-    ridge: float,
     delta: float | None,
 ) -> Plan:
     """A plan on ordinary rows, and what public rows would buy; ``fitting`` takes their number first."""
     moments, population = ordinary.moments, ordinary.population
     budget = least_budget(len(moments.terms)) * unit.times
-    truth = None if ridge else population.coef
     alone = Rehearsal(
         population,
         partial(fitting, 0),
@@ -403,19 +397,14 @@ def _plan_alone(
         1.0,
         least,
         least_budget=budget,
-        truth=truth,
         repeats=_REPEATS_ALONE,
         size=0.5,
     )
     aim = target_of(target_se, moments.terms)
-    check_size(n, len(moments.terms))
-    rehearsed = tuple(alone.at(n, total) for _, total in totals)
-    plan = finished_plan("anchored", call, alone, n, totals, None, moments, aim, delta, rehearsed)
+    plan = finished_plan("anchored", call, alone, n, totals, None, moments, aim, delta)
     expectations = AlonePlan(
         least_mu=budget / n,
         least_rows=tuple(math.ceil(budget / total.mu) for _, total in totals),
-        coverage=tuple(p.covered for p in rehearsed),
-        intervals=_REPEATS_ALONE * len(moments.terms),
         bought={m: _with_public(alone, partial(fitting, m), n, totals) for m in _PUBLIC_ROWS},
         note=ordinary.note,
     )
@@ -426,9 +415,7 @@ def _with_public(
     alone: Rehearsal, fitting: Any, n: int, totals: Sequence[tuple[str, Privacy]]
 ) -> tuple[float, ...]:
     """Errors over those without privacy, of fits that have a public sample."""
-    rehearsal = replace(
-        alone, fitting=fitting, least_budget=0.0, truth=None, repeats=_REPEATS_BOUGHT
-    )
+    rehearsal = replace(alone, fitting=fitting, least_budget=0.0, repeats=_REPEATS_BOUGHT)
     try:
         errors = [rehearsal.at(n, total, bounds=False).std_error for _, total in totals]
     except PublicDataError:  # a sample that cannot carry so many columns
@@ -446,15 +433,13 @@ def finished_plan(
     moments: PublicMoments,
     aim: Target | None,
     delta: float | None,
-    rehearsed: Sequence[Predicted] | None = None,
 ) -> Plan:
     """Rehearse every budget, and search for the target."""
     d, m = len(moments.terms), moments.m
     check_size(n, d)
     if sure is None:
         sure = np.full(d, math.nan if m is None else relative_error_of_normal(m, d))
-    if rehearsed is None:
-        rehearsed = tuple(rehearsal.at(n, total) for _, total in totals)
+    rehearsed = tuple(rehearsal.at(n, total) for _, total in totals)
     budgets = [total for _, total in totals]
     errors = falling([p.std_error for p in rehearsed], budgets)
     nonprivate = rehearsal.nonprivate(n)

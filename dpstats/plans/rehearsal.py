@@ -31,7 +31,6 @@ _T = TypeVar("_T")
 _LARGEST = 40_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
 _REPEATS = 5
-_NORMAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -109,9 +108,8 @@ class Predicted:
     ``sampling`` and ``privacy`` (d,) are the two parts of the variances of the coefficients, medians
     over the fits that give errors; NaN where most give none, of which ``silent`` is the share.
     ``cautioned``: the share of fits in which cutting may have moved coefficients, noted or allowed for.
-    ``bounds`` are those of one rehearsed fit. ``covered``: the share of 95 % intervals that hold the
-    truth, where a rehearsal knows it. ``spread``: how much standard errors differ from fit to fit, of
-    the coefficient of which they differ most, as a share; NaN of fewer than three fits.
+    ``bounds`` are those of one rehearsed fit. ``spread``: how much standard errors differ from fit to
+    fit, of the coefficient of which they differ most, as a share; NaN of fewer than three fits.
     """
 
     n: int
@@ -120,7 +118,6 @@ class Predicted:
     silent: float
     cautioned: float
     bounds: tuple[Bound, ...]
-    covered: float = math.nan
     spread: float = math.nan
 
     @property
@@ -151,8 +148,6 @@ class Rehearsal:
         Sandwich variances over those of constant variance, at least 1; in ``least`` already.
     least_budget : float
         n mu below which the fit is refused.
-    truth : (d,) array or None
-        Coefficients of the simulated rows, where intervals are to be counted.
     repeats : int
     size : float
         Share of the numbers of `_LARGEST` that a table has.
@@ -166,7 +161,6 @@ class Rehearsal:
     least: Floats
     robust: Floats | float = 1.0
     least_budget: float = 0.0
-    truth: Floats | None = None
     repeats: int = _REPEATS
     size: float = 1.0
 
@@ -212,7 +206,6 @@ class Rehearsal:
             silent,
             sum(map(_cuts_matter, models)) / len(models),
             _scaled(models[0], total, counting, back)._bounds() if bounds else (),
-            math.nan if self.truth is None else _covered(models, self.truth),
             _spread(known.sum(axis=1)),
         )
 
@@ -227,14 +220,6 @@ def _spread(variances: Floats) -> float:
     """The largest standard deviation of the logarithm of standard errors (fits, coefficients)."""
     logs = np.log(np.maximum(variances, 1e-300)) / 2
     return float(logs.std(axis=0, ddof=1).max()) if len(logs) > 2 else math.nan
-
-
-def _covered(models: list[Model], truth: Floats) -> float:
-    """The share of 95 % intervals that hold the truth, of those that were given."""
-    errors = np.sqrt([np.diag(m.estimate.sampling + m.estimate.privacy) for m in models])
-    away = np.abs(np.array([m.estimate.coef for m in models]) - truth) / errors
-    given = np.isfinite(away)
-    return float((away[given] <= _NORMAL).mean()) if given.any() else math.nan
 
 
 def _sampling(model: Model) -> Floats:

@@ -69,10 +69,6 @@ class AlonePlan:
         Of n rows; below it a fit is refused.
     least_rows : tuple of int
         For every budget of the plan.
-    coverage : tuple of float
-        Of 95 % intervals, over the rehearsed fits.
-    intervals : int
-        From so many, at every budget.
     bought : mapping from public rows to tuple of float
         Errors over those without privacy for every budget, with so many public rows; NaN where they
         are too few.
@@ -82,8 +78,6 @@ class AlonePlan:
 
     least_mu: float
     least_rows: tuple[int, ...]
-    coverage: tuple[float, ...]
-    intervals: int
     bought: Mapping[int, tuple[float, ...]]
     note: str
 
