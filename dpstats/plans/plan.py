@@ -160,6 +160,11 @@ def plan_lm(
     check_numbers(ridge, eta)
     vcov = check_vcov(vcov)
     check_arguments("plan_lm", method, formula, public)
+
+    def made(task: LinearTask, text: str, rows: ExpectedRows, total: Privacy, seed: int) -> Model:
+        fit, session = fit_rows(task, rows, total.per_row(unit.times), make_noise(seed))
+        return linear_model(text, task, fit, session, (), unit, delta)
+
     if public is None:
         check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, resolve_family("gaussian"), limits, d, sigma, None)
@@ -177,9 +182,7 @@ def plan_lm(
             return replace(alone, design=known.design, moments=known, alone=False)
 
         def linear(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
-            task = with_sample(m, seed)
-            fit, session = fit_rows(task, expected, total.per_row(unit.times), make_noise(seed))
-            return linear_model(text, task, fit, session, (), unit, delta)
+            return made(with_sample(m, seed), text, expected, total, seed)
 
         size = 1.0 if sigma is None else checked_sigma(sigma)
         least = variances_without_privacy(ordinary.moments.gram, ridge, size**2)
@@ -196,12 +199,6 @@ def plan_lm(
     options = {**given, "delta": delta, "method": method, "ridge": ridge, "sigma": sigma}
     options |= {"vcov": vcov, "weights": weights, "offset": offset, "limits": limits}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
-
-    def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
-        noise = make_noise(seed)
-        fit, session = fit_rows(task, expected, total.per_row(unit.times), noise)
-        return linear_model(call, task, fit, session, (), unit, delta)
-
     population = linear_population(moments, public, coef, size, residual is not None)
     least = variances_without_privacy(moments.gram, ridge, size**2)
     robust: Floats | float = 1.0
@@ -210,6 +207,7 @@ def plan_lm(
         scores = known.weight * (known.y - known.x @ coef - known.offset)
         if residual is not None:
             robust = robust_at_ridge(known, scores, known.weight, moments.gram, ridge)
+    fitting = partial(made, task, call)
     rehearsal = _rehearsal(population, fitting, moments, method, least, robust=robust)
     sure = None
     if isinstance(population, DrawnRows):
@@ -291,6 +289,11 @@ def plan_glm(
     check_iterations(iterations)
     vcov = check_vcov(vcov)
     check_arguments("plan_glm", method, formula, public)
+
+    def made(task: GlmTaskForN, text: str, rows: ExpectedRows, total: Privacy, seed: int) -> Model:
+        fit, session = task.fit_rows(rows, total.per_row(unit.times), make_noise(seed))
+        return glm_model(text, task, fit, session, (), unit, delta)
+
     if public is None:
         check_alone(method, weights, offset)
         ordinary = ordinary_rows(formula, model, limits, d, None, mean)
@@ -324,9 +327,7 @@ def plan_glm(
             return prepared(task, rows)
 
         def general(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
-            ready = with_sample(m, seed, expected.n)
-            fit, session = ready.fit_rows(expected, total.per_row(unit.times), make_noise(seed))
-            return glm_model(text, ready, fit, session, (), unit, delta)
+            return made(with_sample(m, seed, expected.n), text, expected, total, seed)
 
         drawn = ordinary.population
         least = variances_without_privacy(drawn.known.information(model, drawn.coef), ridge, 1.0)
@@ -346,10 +347,7 @@ def plan_glm(
     for_rows = cache(partial(prepared, task))  # most rehearsals have as many rows as the one before
 
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
-        ready = for_rows(expected.n)
-        noise = make_noise(seed)
-        fit, session = ready.fit_rows(expected, total.per_row(unit.times), noise)
-        return glm_model(call, ready, fit, session, (), unit, delta)
+        return made(for_rows(expected.n), call, expected, total, seed)
 
     coef = expected_coef(model, moments, known)
     squares = None if known is None else known.working(model, coef)[2] ** 2
