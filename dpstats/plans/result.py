@@ -19,7 +19,7 @@ from dpstats.report.format import format_scalar, gaps
 from dpstats.report.model import bounded, head_parts, or_na, shown_bounds
 from dpstats.report.plot import GREY, axes, finish, line_style
 from dpstats.report.released import bounds_frame
-from dpstats.report.table import Column, Page, Part, Printed, Table
+from dpstats.report.table import Column, Exported, Page, Part, Table
 from dpstats.report.texts import Heading, KeyValues
 
 _STRONG = 10.0
@@ -83,7 +83,7 @@ class AlonePlan:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Plan(Printed):
+class Plan(Exported):
     """Expected standard errors of a fit at several budgets, from public data alone; prints as a table.
 
     Attributes
@@ -208,21 +208,6 @@ class Plan(Printed):
 
     def _printed(self) -> Page:
         return _page(self)
-
-    @returning_text
-    def to_markdown(self) -> str:
-        """The page as Markdown."""
-        return self._printed().to_markdown()
-
-    @returning_text
-    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
-        r"""The page as LaTeX; with a caption or a label for ``\\ref`` it is a table of its own."""
-        return self._printed().to_latex(caption=caption, label=label)
-
-    @returning_text
-    def to_html(self) -> str:
-        """The page as HTML."""
-        return self._printed().to_html()
 
     @returning_text
     def to_csv(self) -> str:

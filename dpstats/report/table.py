@@ -89,7 +89,33 @@ def no_attribute(of: object, name: str, other_names: Mapping[str, str]) -> Attri
     return AttributeError(f"{whose} has no attribute {name!r}{meant}")
 
 
-class OnPage(Printed):
+class Exported(Printed):
+    """What is written in any form of the page that it prints as."""
+
+    __slots__ = ()
+
+    @returning_text
+    def to_markdown(self) -> str:
+        """The page as Markdown."""
+        return str(self._printed().to_markdown())
+
+    @returning_text
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        """The page as LaTeX, for booktabs; see `Page.to_latex`."""
+        return str(self._printed().to_latex(caption=caption, label=label))
+
+    @returning_text
+    def to_html(self) -> str:
+        """The page as HTML."""
+        return str(self._printed().to_html())
+
+    @returning_text
+    def to_csv(self) -> str:
+        """The main table of the page as CSV, with all digits."""
+        return str(self._printed().to_csv())
+
+
+class OnPage(Exported):
     """What prints as its ``page``, a `Page`, in any of its forms.
 
     ``other_names``: what people type, and what the same is called here.
@@ -107,26 +133,6 @@ class OnPage(Printed):
 
     def _printed(self) -> Any:
         return self.page
-
-    @returning_text
-    def to_markdown(self) -> str:
-        """The page as Markdown."""
-        return str(self.page.to_markdown())
-
-    @returning_text
-    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
-        """The page as LaTeX, for booktabs; see `Page.to_latex`."""
-        return str(self.page.to_latex(caption=caption, label=label))
-
-    @returning_text
-    def to_html(self) -> str:
-        """The page as HTML."""
-        return str(self.page.to_html())
-
-    @returning_text
-    def to_csv(self) -> str:
-        """The main table of the page as CSV, with all digits."""
-        return str(self.page.to_csv())
 
 
 @dataclass(frozen=True)
