@@ -356,7 +356,6 @@ def first_look(
         zero,
         total,
         noise,
-        linear=True,
         persons=persons,
         after=columns,
     ) as session:

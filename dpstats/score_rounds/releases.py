@@ -20,7 +20,7 @@ from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.histogram import LogHistogram, merged
 from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.person_rows import MOST_OCTAVES, PersonRows
-from dpstats.score_rounds.rows import Family, RoundCuts, ScoreRows, ScoreTotals
+from dpstats.score_rounds.rows import Family, LeastSquares, RoundCuts, ScoreRows, ScoreTotals
 
 Window = tuple[int, int]
 Windows = tuple[Window | None, Window | None]
@@ -123,8 +123,6 @@ class ScoreSession(Session[ScoreRows]):
         Public radius to which whitened rows are cut before the family sees them (the papers').
     prepared : ExactMatrix, optional
         Whitening and shift as `coarse.coarse_map` has rounded them.
-    linear : bool
-        The family is that of a linear model: its information rows are rows of the design, at any anchor.
     persons : {"all", "within"} or None
         The source yields rows of whole persons: a sum has one term for each person (`PersonRows`), of
         all rows or of what is left within persons.
@@ -151,7 +149,6 @@ class ScoreSession(Session[ScoreRows]):
         truncation: float | None = None,
         prepared: ExactMatrix | None = None,
         *,
-        linear: bool = False,
         persons: str | None = None,
         after: Session[Any] | None = None,
         limited: bool = False,
@@ -160,6 +157,7 @@ class ScoreSession(Session[ScoreRows]):
         self.passes: int = getattr(after, "passes", 0)
         self._source, self._family, self._truncation = source, family, truncation
         super().__init__(self._seen(whitening, shift, prepared), total, noise, after)
+        linear = isinstance(family, LeastSquares)  # information rows are rows of the design
         self._names = _OF_A_DESIGN if linear else _AT_AN_ANCHOR
 
     def __exit__(self, *error: Any) -> None:

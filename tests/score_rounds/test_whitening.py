@@ -23,9 +23,7 @@ def _seen(x: Floats, mu: float, seed: int = 1) -> tuple[Whitened, ScoreSession]:
     d = x.shape[1]
     source, zero = Arrays(x, np.zeros(len(x))), np.zeros(d)
     noise = SeededNoise(seed)
-    with ScoreSession(
-        source, LeastSquares(), np.eye(d), zero, Privacy(mu), noise, linear=True
-    ) as session:
+    with ScoreSession(source, LeastSquares(), np.eye(d), zero, Privacy(mu), noise) as session:
         return whiten(session, np.eye(d), np.zeros(d, dtype=bool)), session
 
 
@@ -85,7 +83,7 @@ def test_columns_that_no_row_differs_in_keep_to_themselves() -> None:
     source, zero = Arrays(x, np.zeros(3000)), np.zeros(4)
     nothing = np.array([False, False, True, False])
     with ScoreSession(
-        source, LeastSquares(), np.eye(4), zero, Privacy(5.0), SeededNoise(1), linear=True
+        source, LeastSquares(), np.eye(4), zero, Privacy(5.0), SeededNoise(1)
     ) as session:
         seen = whiten(session, np.eye(4), nothing)
     assert seen.hidden.tolist() == nothing.tolist()
@@ -174,7 +172,6 @@ def test_weights_change_from_one_round_to_the_next() -> None:
         np.zeros(2),
         Privacy(1.0),
         NonPrivateSilence(),
-        linear=True,
     ) as session:
         found = []
         for leverage in (None, 2.5, None):

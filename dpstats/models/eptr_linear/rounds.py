@@ -109,7 +109,6 @@ def by_rounds(
             start,
             total,
             noise,
-            linear=True,
             after=before,
             limited=design.limited,
         ) as session:

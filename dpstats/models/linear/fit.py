@@ -317,7 +317,6 @@ def rounds_alone(
         shift,
         total,
         noise,
-        linear=True,
         persons=persons,
         after=before,
         limited=design.limited,

@@ -53,8 +53,7 @@ class View:
 
     def how(self, persons: str | None, limited: bool) -> dict[str, Any]:
         """The rest of what a session of a linear model is told."""
-        told = {"linear": True, "persons": persons, "limited": limited}
-        return {"prepared": self.prepared, **told}
+        return {"prepared": self.prepared, "persons": persons, "limited": limited}
 
     def for_persons(self, rows: float) -> View:
         """Persons with so many rows as a row was seen: sums over them are as large."""
