@@ -21,16 +21,13 @@ from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.fit import UNBOUNDED, EptrFit, eigenvalue_lines
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.releases import StepCuts, StepSession
-from dpstats.models.linear.fit import solved_by_rounds
-from dpstats.models.linear.prepare import Prepared, planned, prepared, prepared_alone
+from dpstats.models.linear.fit import opened_rounds, solved_by_rounds
+from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds, LinearStep
-from dpstats.models.linear.view import View
 from dpstats.propose_test.outcome import Outcome
 from dpstats.score_rounds.estimate import Step
-from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.releases import Round
 from dpstats.score_rounds.rounds import RoundPlan
-from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.tails import Tail
 
 _REACH = 2.0
@@ -99,28 +96,9 @@ def by_rounds(
     Without public rows they begin as those of a linear model do.
     """
     assert isinstance(total, Privacy)
-    if moments is None:
-        look, before = first_look(design, rows, total, noise, response=True)
-        back, start = look.rows.whitening.back, look.start(design)
-        with StepSession(
-            rows,
-            LeastSquares(),
-            back,
-            start,
-            total,
-            noise,
-            after=before,
-            limited=design.limited,
-        ) as session:
-            ready = prepared_alone(session, design, look, start, "hetero")
-            return _solved(session, ready), session
-    seen = View.of(moments, rows)
-    with StepSession(
-        rows, LeastSquares(), *seen.map, total, noise, **seen.how(None, design.limited)
-    ) as session:
-        return _solved(
-            session, prepared(session, moments, seen, planned(session, moments, "hetero"))
-        ), session
+    how = rows, total, noise, None, design, moments, "hetero"
+    with opened_rounds(StepSession, *how) as (session, ready):
+        return _solved(session, ready), session
 
 
 def _solved(session: StepSession, ready: Prepared) -> EptrFit:

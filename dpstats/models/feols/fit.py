@@ -29,10 +29,8 @@ from dpstats.models.feols.estimate import (
     without_effects,
 )
 from dpstats.models.linear.estimate import LinearFit
-from dpstats.models.linear.fit import WIDENING, reported, rounds_alone, solved_by_rounds
-from dpstats.models.linear.prepare import planned, prepared
+from dpstats.models.linear.fit import WIDENING, opened_rounds, reported, solved_by_rounds
 from dpstats.models.linear.rounds import LinearRounds
-from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import quadratic_forms
 from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.estimate import (
@@ -45,7 +43,6 @@ from dpstats.score_rounds.estimate import (
 )
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
-from dpstats.score_rounds.rows import LeastSquares
 
 
 @dataclass(frozen=True)
@@ -112,25 +109,20 @@ def fit_rows(
 
     ``after``: the session that has released levels, where there are no public rows.
     """
-    moments, columns = task.moments, task.columns
-    if moments is None:
-        turns = bool(columns.excluded)
-        how = task.design, task.errors
-        with rounds_alone(
-            rows, total, noise, after, *how, persons=task.persons, turns=turns
-        ) as rounds:
-            return _solved(rounds, columns), rounds.session
-    seen = View.of(moments, rows, _start(moments, columns))
-    with ScoreSession(
+    columns = task.columns
+    with opened_rounds(
+        ScoreSession,
         rows,
-        LeastSquares(),
-        *seen.map,
         total,
         noise,
-        **seen.how(task.persons, moments.design.limited),
-    ) as session:
-        plan = planned(session, moments, task.errors, instruments=bool(columns.excluded))
-        ready = prepared(session, moments, seen, plan)
+        after,
+        task.design,
+        task.moments,
+        task.errors,
+        start=_start(task.moments, columns),
+        persons=task.persons,
+        instruments=bool(columns.excluded),
+    ) as (session, ready):
         return _solved(LinearRounds.of(session, ready, 0.0), columns), session
 
 
@@ -154,9 +146,9 @@ def _parameters(
     return len(columns.regressors) + persons
 
 
-def _start(moments: PublicMoments, columns: PanelColumns) -> Floats | None:
+def _start(moments: PublicMoments | None, columns: PanelColumns) -> Floats | None:
     """Least squares of the public rows on the regressors; instruments have none."""
-    if moments.cross is None or moments.yy is None:
+    if moments is None or moments.cross is None or moments.yy is None:
         return None
     at = np.asarray(columns.regressors)
     start = np.zeros(len(moments.terms))

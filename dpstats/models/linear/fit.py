@@ -1,9 +1,9 @@
 """How a linear fit spends its total: score rounds from a public anchor.
 
 `fit_rows` opens a session over the rows and hands it to `anchored_if_near`, or, where there are no
-public rows that guide, to `alone`; persons and effects have `anchored`. These make the releases and
-turn them into a `LinearFit` by pure functions of arrays; `papers` has the other two methods. Radii,
-cuts, shares and stopping depend on public and on released numbers only.
+public rows that guide, to `alone`. These make the releases and turn them into a `LinearFit` by pure
+functions of arrays; `papers` has the other two methods. Radii, cuts, shares and stopping depend on
+public and on released numbers only. Models that build on this one begin with `opened_rounds`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from dpstats.models.linear.estimate import (
 from dpstats.models.linear.papers import pmt, ssp
 from dpstats.models.linear.prepare import (
     SHORTENED,
+    Prepared,
     lengths_by_public,
     planned,
     prepared,
@@ -86,6 +87,7 @@ from dpstats.score_rounds.rounds import (
 )
 from dpstats.score_rounds.rows import LeastSquares
 
+_Session = TypeVar("_Session", bound=ScoreSession)
 _NOTED = 16.0
 """Standard errors that what was cut hardly exceeds, from which a note is printed: a tenth of it moves a
 coefficient, in real tables. From 10 to 16 fewer sound fits have a note, and few others lack one."""
@@ -177,13 +179,26 @@ def anchored_if_near(
     ridge: float,
     errors: str,
 ) -> LinearFit | tuple[str, ...]:
-    """`anchored`; or why rows lie too far from public ones for these to guide rounds.
+    """Score rounds from a public anchor; or why rows lie too far from public ones to be guided by them.
 
-    As those of a level do, along a slope of its own, in which few public rows hardly differ.
+    As those of a level do, along a slope of its own, in which few public rows hardly differ. Else:
+
+    1. a private histogram of row lengths says where rows are cut for their second moments, which are
+       released once (twice where public rows are few: the first says how to whiten them);
+    2. rows are whitened again, by the released moments;
+    3. each round measures the scale of the scores at the present anchor, releases the mean cut score of
+       the whole rows there and takes a Newton step. Rounds go on while the scale falls; the last one
+       takes what is left of the total, and is accompanied by the outer products of the scores, the
+       mean squared residual and the shares of cut and of empty rows;
+    4. before the last round the mean of long scores tells whether these point one way; if they do, rows
+       are turned, so that the last cut lies farther out in that direction;
+    5. the estimates of the rounds that began near the fit are averaged by inverse variance; where scores
+       lean it is the last one alone.
     """
-    if session.by_person:
-        return anchored(session, moments, seen, ridge, errors)
     plan = planned(session, moments, errors)
+    if session.by_person:
+        ready = prepared(session, moments, seen, plan)
+        return solved_by_rounds(LinearRounds.of(session, ready, ridge))
     first = lengths_by_public(session, plan, moments)
     if first is None:
         return left_out_note(moments.design)
@@ -198,31 +213,6 @@ def anchored_if_near(
     if unlike and suffices(n, mu, len(moments.terms)):
         heavy = moments.few.decide(back @ ready.curvature.narrowest, moments.gram)
         return left_out_note(moments.design, FEW_FAR if heavy else FAR_FROM_PUBLIC)
-    return solved_by_rounds(LinearRounds.of(session, ready, ridge))
-
-
-def anchored(
-    session: ScoreSession,
-    moments: PublicMoments,
-    seen: View,
-    ridge: float,
-    errors: str,
-) -> LinearFit:
-    """Score rounds from a public anchor.
-
-    1. a private histogram of row lengths says where rows are cut for their second moments, which are
-       released once (twice where public rows are few: the first says how to whiten them);
-    2. rows are whitened again, by the released moments;
-    3. each round measures the scale of the scores at the present anchor, releases the mean cut score of
-       the whole rows there and takes a Newton step. Rounds go on while the scale falls; the last one
-       takes what is left of the total, and is accompanied by the outer products of the scores, the
-       mean squared residual and the shares of cut and of empty rows;
-    4. before the last round the mean of long scores tells whether these point one way; if they do, rows
-       are turned, so that the last cut lies farther out in that direction;
-    5. the estimates of the rounds that began near the fit are averaged by inverse variance; where scores
-       lean it is the last one alone.
-    """
-    ready = prepared(session, moments, seen, planned(session, moments, errors))
     return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 
@@ -279,26 +269,57 @@ def alone(
     after: Session[Any] | None,
 ) -> tuple[LinearFit, ScoreSession]:
     """Score rounds of private rows of which nothing is known but how many there are."""
-    how = task.design, task.errors, task.ridge, task.moments
-    with rounds_alone(rows, total, noise, after, *how, persons=task.persons) as rounds:
-        return solved_by_rounds(rounds), rounds.session
+    how = after, task.design, task.errors, task.moments, task.persons
+    with _opened_alone(ScoreSession, rows, total, noise, *how) as (session, ready):
+        return solved_by_rounds(LinearRounds.of(session, ready, task.ridge)), session
 
 
 @contextmanager
-def rounds_alone(
+def opened_rounds(
+    kind: type[_Session],
+    rows: RowSource,
+    total: Privacy,
+    noise: Noise,
+    after: Session[Any] | None,
+    design: Design,
+    moments: PublicMoments | None,
+    errors: str,
+    *,
+    start: Floats | None = None,
+    persons: str | None = None,
+    instruments: bool = False,
+) -> Iterator[tuple[_Session, Prepared]]:
+    """A session of this kind that is open, and rows as rounds will see them.
+
+    Rounds begin at ``start``, or at the public fit; without public ``moments`` see `_opened_alone`.
+    """
+    if moments is None:
+        how = after, design, errors, None, persons, instruments
+        with _opened_alone(kind, rows, total, noise, *how) as found:
+            yield found
+        return
+    assert after is None, "only a fit without public rows goes on from another session"
+    seen = View.of(moments, rows, start)
+    told = seen.how(persons, design.limited)
+    with kind(rows, LeastSquares(), *seen.map, total, noise, **told) as session:
+        plan = planned(session, moments, errors, instruments=instruments)
+        yield session, prepared(session, moments, seen, plan)
+
+
+@contextmanager
+def _opened_alone(
+    kind: type[_Session],
     rows: RowSource,
     total: Privacy,
     noise: Noise,
     after: Session[Any] | None,
     design: Design,
     errors: str,
-    ridge: float = 0.0,
-    public: PublicMoments | None = None,
-    *,
-    persons: str | None = None,
+    public: PublicMoments | None,
+    persons: str | None,
     turns: bool = False,
-) -> Iterator[LinearRounds]:
-    """The rounds of a fit without public rows, still to be made, in a session that is open.
+) -> Iterator[tuple[_Session, Prepared]]:
+    """A session that is open, and rows as rounds will see them without public rows to guide these.
 
     What public rows would tell is found first (`score_rounds.first_look`). Rounds begin at the location
     of the response. Rows that were cut for the second moments weigh less in all rounds but the last,
@@ -310,7 +331,7 @@ def rounds_alone(
     how: dict[str, Any] = {"public": public, "persons": persons, "after": after}
     look, before = first_look(design, rows, total, noise, response=True, **how)
     back, shift = look.rows.whitening.back, look.start(design)
-    with ScoreSession(
+    with kind(
         rows,
         LeastSquares(),
         back,
@@ -321,8 +342,7 @@ def rounds_alone(
         after=before,
         limited=design.limited,
     ) as session:
-        ready = prepared_alone(session, design, look, shift, errors, turns=turns)
-        yield LinearRounds.of(session, ready, ridge)
+        yield session, prepared_alone(session, design, look, shift, errors, turns=turns)
 
 
 def _far_rows_line(rounds: LinearRounds) -> tuple[Diagnostic, ...]:
