@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.release import Release
 from dpstats.numerics.matrices import (
     Curvature,
     Whitening,
     equilibrated_whitening,
+    floored,
     spectral_norm,
     with_inverse,
 )
+from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.cuts import gaussian_square
 
 _VISIBLE = 1.2
@@ -352,6 +355,38 @@ def in_user_units(
         errors="iid" if meat is None else "hetero",
         classical=None if meat is None else classical,
     )
+
+
+def papers_solution(
+    coef: Floats,
+    move: Floats,
+    matrix: Release,
+    vector: Release,
+    penalty: Floats,
+    dispersion: float | None,
+    whitening: Whitening,
+    n: int,
+    ridge: float,
+    filled: float = 1.0,
+) -> tuple[Estimate, ReleasedSystem, bool, bool]:
+    """A papers' algorithm: coefficients that ``move`` from an anchor by this noisy matrix and vector.
+
+    With them: whether the matrix is positive definite, and whether it stands out from its noise in all
+    directions; elsewhere errors are not given.
+    """
+    sd, spread = matrix.noise_sd, matrix.noise_sd * math.sqrt(2)
+    used = floored(matrix.value, sd / 2)  # for what follows; coef is theirs
+    noise = vector.noise_sd**2 * np.eye(len(coef))
+    noise = noise + matrix_noise_covariance(move, sd, isometric=False)
+    estimate = in_user_units(
+        coef, used + penalty, used, noise, dispersion, 1.0, whitening, spread, n, ridge, filled
+    )
+    system = ReleasedSystem(
+        matrix.value, matrix.value, sd, False, penalty, move, vector.noise_sd, whitening.back
+    )
+    smallest = float(np.linalg.eigvalsh(matrix.value)[0])
+    resolved = smallest > 1.5 * sd
+    return estimate if resolved else without_errors(estimate), system, smallest > 0, resolved
 
 
 def without_errors(estimate: Estimate, which: NDArray[np.bool_] | None = None) -> Estimate:

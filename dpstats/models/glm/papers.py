@@ -12,11 +12,10 @@ from dpstats.frame import PublicMoments
 from dpstats.models.glm.estimate import public_fit
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, condition_line
-from dpstats.numerics.matrices import Whitening, equilibrated_whitening, floored
+from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.bounds import ReleasedSystem
-from dpstats.score_rounds.estimate import in_user_units, matrix_noise_covariance, without_errors
+from dpstats.score_rounds.estimate import papers_solution
 from dpstats.score_rounds.releases import ScoreSession, Shares
 from dpstats.score_rounds.rows import RoundCuts
 
@@ -98,7 +97,7 @@ def pmt(
     Each step's two mechanisms get the same share of the total's mu^2. The loop of the printed algorithm
     runs from 0 to T; its noise is calibrated for T steps, and T are made.
     """
-    n, d = session.n, len(moments.terms)
+    d = len(moments.terms)
     back = whitening.back
     penalty = ridge * back.T @ back
     t = np.zeros(d)
@@ -126,43 +125,18 @@ def pmt(
         coef = public_fit(family, rows, equilibrated_whitening(moments.gram), np.zeros(d))
         e = rows.working(family, coef)[2]
         dispersion = float(e @ e) / max(len(e) - d, 1)
-    usable = floored(information.value, information.noise_sd / 2)  # for what follows; t is theirs
-    noise = score.noise_sd**2 * np.eye(d)
-    noise = noise + matrix_noise_covariance(move, information.noise_sd, isometric=False)
-    estimate = in_user_units(
-        t,
-        usable + penalty,
-        usable,
-        noise,
-        dispersion,
-        1.0,
-        whitening,
-        information.noise_sd * math.sqrt(2),
-        n,
-        ridge,
+    estimate, system, _, resolved = papers_solution(
+        t, move, information, score, penalty, dispersion, whitening, session.n, ridge
     )
-    smallest = float(np.linalg.eigvalsh(information.value)[0])
-    resolved = smallest > 1.5 * information.noise_sd
     notes: tuple[str, ...] = (
         "The papers' algorithm does not report the rows it truncates, and does not test "
         "convergence.",
     )
     if not resolved:
-        estimate = without_errors(estimate)
         notes += (
             "Standard errors are not given: the noise of the information is as large as the information "
             "in some direction. method='anchored' needs far less budget.",
         )
-    system = ReleasedSystem(
-        information.value,
-        information.value,
-        information.noise_sd,
-        False,
-        penalty,
-        move,
-        score.noise_sd,
-        back,
-    )
     rounds = tuple(
         Diagnostic(f"step {k + 1}", length, None, "length of the Newton step, whitened")
         for k, length in enumerate(lengths)

@@ -26,6 +26,7 @@ from dpstats.score_rounds.estimate import (
     filled_share,
     in_user_units,
     matrix_noise_covariance,
+    papers_solution,
     without_errors,
 )
 
@@ -58,54 +59,26 @@ def pmt(
     cross = session.cross(session.left, unit * math.sqrt(log_factor))
     back = whitening.back
     penalty = ridge * back.T @ back
-    hessian = released.value + penalty
-    coef = np.linalg.solve(hessian, cross.value)
-    noise_covariance = cross.noise_sd**2 * np.eye(d) + matrix_noise_covariance(
-        coef, released.noise_sd, isometric=False
-    )
+    coef = np.linalg.solve(released.value + penalty, cross.value)
     rest = moments.yy - explained(moments.cross, back)
     known = moments.m is not None and moments.m > d
     sigma2 = max(rest, 0.0) * moments.m / (moments.m - d) if known else None  # type: ignore[operator]
-    usable = floored(released.value, released.noise_sd / 2)  # for what follows; coef is theirs
+    usable = floored(released.value, released.noise_sd / 2)
     filled = _filled_by_constant(usable, whitening, released.noise_sd, moments.design)
-    estimate = in_user_units(
-        coef,
-        usable + penalty,
-        usable,
-        noise_covariance,
-        sigma2,
-        1.0,
-        whitening,
-        released.noise_sd * math.sqrt(2),
-        n,
-        ridge,
-        filled,
+    estimate, system, positive, resolved = papers_solution(
+        coef, coef, released, cross, penalty, sigma2, whitening, n, ridge, filled
     )
-    system = ReleasedSystem(
-        released.value,
-        released.value,
-        released.noise_sd,
-        False,
-        penalty,
-        coef,
-        cross.noise_sd,
-        back,
-    )
-    smallest = float(np.linalg.eigvalsh(released.value)[0])
     diagnostics = condition_lines(moments.gram, released.value)
     notes = (
         "Standard errors take the residual variance from the public rows: the papers' algorithm "
         "releases none. It truncates rows and responses without saying how many.",
     )
-    resolved = smallest > 1.5 * released.noise_sd
-    if not resolved:
-        estimate = without_errors(estimate)
     return LinearFit(
         estimate,
         system,
         "public rows",
         diagnostics,
-        notes + matrix_warnings(smallest > 0, resolved, ridge),
+        notes + matrix_warnings(positive, resolved, ridge),
     )
 
 
