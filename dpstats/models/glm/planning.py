@@ -11,6 +11,9 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.score_rounds.tails import mean_excess
 
+INFORMATION, COUNTS = 0.12, 0.02
+"""Information, and shares of cut and of empty rows: parts of what the last round has left."""
+
 
 @dataclass(frozen=True)
 class RoundShares:
@@ -38,8 +41,8 @@ class GlmPlan:
     ----------
     far, near : RoundShares
         Of a round before the last one: while what a step leaves behind exceeds its noise, and after.
-    last_information, outer, squares, counts : float
-        Of the last round, as fractions of what it has left.
+    outer, squares : float
+        Of the last round, as fractions of what it has left, beside `INFORMATION` and `COUNTS`.
     least_rounds, most_rounds : int
     keep : float
         The last round is left at least this share.
@@ -47,10 +50,8 @@ class GlmPlan:
 
     far: RoundShares
     near: RoundShares
-    last_information: float
     outer: float
     squares: float
-    counts: float
     least_rounds: int
     most_rounds: int
     keep: float
@@ -78,10 +79,8 @@ def plan_glm_rounds(
     return GlmPlan(
         far=far,
         near=near,
-        last_information=0.12,
         outer=0.08 if outer else 0.0,
         squares=0.05 if squares else 0.0,
-        counts=0.02,
         least_rounds=least,
         most_rounds=most,
         keep=keep,

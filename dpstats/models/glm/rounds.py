@@ -24,7 +24,13 @@ from dpstats.models.glm.estimate import (
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.lengths import row_lengths
 from dpstats.models.glm.model import Model, evened, informed
-from dpstats.models.glm.planning import GlmPlan, RoundShares, choose_information_radius
+from dpstats.models.glm.planning import (
+    COUNTS,
+    INFORMATION,
+    GlmPlan,
+    RoundShares,
+    choose_information_radius,
+)
 from dpstats.models.glm.public import StartingPoint
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, Whitening, quadratic_forms, with_inverse
@@ -251,7 +257,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         if made < plan.least_rounds or self.flatter(self.anchor):
             return False
         assert self.curvature is not None
-        share = (left - plan.near.lengths) * (1 - plan.last_information)
+        share = (left - plan.near.lengths) * (1 - INFORMATION)
         less = math.sqrt(self.price.score / share)
         if self._left_by_bend(less) > _LEFT:
             return False
@@ -589,11 +595,11 @@ def _costs(plan: GlmPlan, left: float, price: RoundShares, last: bool) -> Shares
     """Shares of a round."""
     if not last:
         return Shares(information=price.information, score=price.score)
-    rest = plan.last_information + plan.outer + plan.squares + plan.counts
+    rest = INFORMATION + plan.outer + plan.squares + COUNTS
     return Shares(
-        information=left * plan.last_information,
+        information=left * INFORMATION,
         score=left * (1 - rest),
         outer=left * plan.outer,
         squares=left * plan.squares,
-        counts=left * plan.counts,
+        counts=left * COUNTS,
     )

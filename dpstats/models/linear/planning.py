@@ -12,6 +12,13 @@ from dpstats.score_rounds.cuts import score_error
 _LARGE_TABLE = 10**7
 AGAIN = (0.015, 0.08)
 """Lengths and second moments of rows that are whitened for the second time."""
+SQUARES, COUNTS = 0.05, 0.01
+"""Mean squared residual, and shares of cut and of empty rows: parts of what the last round has left."""
+KEPT = 0.3
+"""The last round is left at least this share."""
+SMALLEST = KEPT * min(SQUARES, COUNTS)
+FALL = 0.8
+"""Another round is made while the scale of the scores falls below this fraction."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +34,9 @@ class LinearPlan:
         ``middle`` ones.
     far, near : float
         Score of a round before the last one: far from the fit, and near it.
-    outer, squares, counts : float
-        Outer products of the scores; mean squared residual; shares of cut and of empty rows (fractions
-        of what the last round has left).
+    outer : float
+        Outer products of the scores, a fraction of what the last round has left.
     least_rounds, most_rounds : int
-    keep : float
-        The last round is left at least this share.
-    fall : float
-        Another round is made while the scale of the scores falls below this fraction.
     middle : int
         Rounds near the fit that come before the last one.
     instruments : bool
@@ -50,12 +52,8 @@ class LinearPlan:
     far: float
     near: float
     outer: float
-    squares: float
-    counts: float
     least_rounds: int
     most_rounds: int
-    keep: float
-    fall: float
     predicted_ratio: float
     middle: int = 0
     instruments: bool = False
@@ -125,12 +123,8 @@ def plan_linear(
         far=0.06,
         near=step,
         outer=0.07 if errors == "hetero" else 0.0,
-        squares=0.05,
-        counts=0.01,
         least_rounds=1 if best[3] else 2,
         most_rounds=6,
-        keep=0.3,
-        fall=0.8,
         predicted_ratio=math.sqrt(best[1] * n),
         instruments=instruments,
     )
@@ -153,12 +147,8 @@ def plan_alone(n: int, d: int, mu: float, moments_sd: float, errors: str) -> Lin
         far=min(max((12 * d / (n * mu)) ** 2, 0.006), 0.07),
         near=near,
         outer=0.07 if errors == "hetero" else 0.0,
-        squares=0.05,
-        counts=0.01,
         least_rounds=2,
         most_rounds=9,
-        keep=0.3,
-        fall=0.8,
         predicted_ratio=math.nan,
         middle=1,
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.frame import Design, FarScores, PublicMoments
 from dpstats.models.linear.estimate import condition_lines
-from dpstats.models.linear.planning import AGAIN, LinearPlan, plan_alone, plan_linear
+from dpstats.models.linear.planning import AGAIN, SMALLEST, LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
@@ -137,9 +137,8 @@ def planned(
     """The plan, from public numbers; refused where the total is too small for its smallest share."""
     n, d, mu = session.n, len(moments.terms), session.total.mu
     known = moments.cross is not None
-    plan = plan_linear(n, d, mu, moments.m, known, errors, instruments=instruments)
-    session.require(plan.keep * min(plan.squares, plan.counts))
-    return plan
+    session.require(SMALLEST)
+    return plan_linear(n, d, mu, moments.m, known, errors, instruments=instruments)
 
 
 def lengths_by_public(

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.models.linear.planning import COUNTS, FALL, KEPT, SQUARES
 from dpstats.models.linear.prepare import Prepared
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.score_rounds.cuts import (
@@ -298,9 +299,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if last:
             shares = Shares(
                 outer=left * limits.outer,
-                squares=left * limits.squares,
-                counts=left * limits.counts,
-                score=left * (1 - limits.outer - limits.squares - limits.counts),
+                squares=left * SQUARES,
+                counts=left * COUNTS,
+                score=left * (1 - limits.outer - SQUARES - COUNTS),
             )
         else:
             shares = Shares(score=limits.near if near else limits.far)
@@ -433,7 +434,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """
         limits, made = self.ready.plan, len(self.steps)
         cost = limits.near + limits.later_scale
-        if made + 1 >= limits.most_rounds or self.session.left - cost < limits.keep:
+        if made + 1 >= limits.most_rounds or self.session.left - cost < KEPT:
             return True
         if made + 1 < limits.least_rounds:
             return False
@@ -441,7 +442,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return False
         if self.before is None:
             return _near(scale, None, self.ready.expected)
-        return scale > limits.fall * self.before and not self._still_moving()
+        return scale > FALL * self.before and not self._still_moving()
 
     def _may_overshoot(self, lean: Leaning, cut: Cut) -> bool:
         """Whether a step may be far too long, in the first round that counts far rows like others.

@@ -28,6 +28,8 @@ from dpstats.models.glm.estimate import (
 )
 from dpstats.models.glm.family import Family, RareOutcome, resolve_family
 from dpstats.models.glm.planning import (
+    COUNTS,
+    INFORMATION,
     RoundShares,
     choose_information_radius,
     coarse_enough,
@@ -377,7 +379,7 @@ def test_plans_spend_no_more_than_there_is() -> None:
             rounds = plan.most_rounds if iterations else 1
             early = (rounds - 1) * max(plan.far.total, plan.near.total) + start
             assert early + plan.near.lengths < 0.75
-            assert plan.last_information + plan.squares + plan.counts < 0.2
+            assert INFORMATION + plan.squares + COUNTS < 0.2
 
 
 def test_rounds_are_coarse_only_where_they_see_something() -> None:
