@@ -238,8 +238,6 @@ def eptr_lm(
         error=fit.outcome.error,
         answers=fit.outcome.answers,
         moments_released=fit.moments_released,
-        **model_items(
-            fit, design, moments, rows.n, session, call.unit, delta, least_squares_of(moments)
-        ),
+        **model_items(fit, design, moments, session, call.unit, delta, least_squares_of(moments)),
     )
     return charged.released(model)

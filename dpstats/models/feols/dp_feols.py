@@ -268,7 +268,7 @@ def panel_model(
         for name in formula.effects
     )
     linear = _in_shown_names(fit.linear, task.design.terms)
-    items = model_items(linear, shown_design, task.moments, session.n, session, unit, delta, None)
+    items = model_items(linear, shown_design, task.moments, session, unit, delta, None)
     items |= {"public": None, "public_fit": _public_fit(task), "m": task.columns.public_rows}
     alike = unclustered(unit, linear.estimate.errors)
     notes = (*_weak_note(fit), *_dummies_note(levels, person), *alike, *linear.notes)

@@ -293,7 +293,6 @@ def glm_model(
             fit,
             task.design,
             None if task.alone else task.moments,
-            session.n,
             session,
             unit,
             delta,

@@ -260,7 +260,6 @@ def linear_model(
             fit,
             task.design,
             None if task.alone else task.moments,
-            session.n,
             session,
             unit,
             delta,
