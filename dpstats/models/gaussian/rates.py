@@ -59,7 +59,6 @@ class Rate:
     """One theorem: ``rows`` is the formula as a function of a setting s and of alpha, written a."""
 
     theorem: str
-    formula: str
     rows: Callable[[Any, float], float]
 
     def bound(self, statement: str, setting: Setting, *premises: Premise) -> Bound:
@@ -92,12 +91,10 @@ def _short(s: Setting, a: float) -> float:
     return (s.d**2 / a**2 + s.d**2 / (a * epsilon)) * polylog
 
 
-_SHORT = "(d^2/a^2 + d^2/(a epsilon)) log(d/(a eta (1-gamma)))"
-THEOREM_1_1 = Rate("Theorem 1.1", _SHORT, _short)
-THEOREM_1_2 = Rate("Theorem 1.2", _SHORT, _short)
+THEOREM_1_1 = Rate("Theorem 1.1", _short)
+THEOREM_1_2 = Rate("Theorem 1.2", _short)
 THEOREM_2_3 = Rate(
     "Theorem 2.3",
-    "(d + log(1/eta))/a^2 + d log(1/eta)^1.5/(a sqrt(rho))",
     lambda s, a: (
         (s.d + math.log(1 / s.eta)) / a**2
         + s.d * math.log(1 / s.eta) ** 1.5 / (a * math.sqrt(s.rho))
@@ -107,8 +104,6 @@ THEOREM_2_3 = Rate(
 / (alpha sqrt(rho)): as printed, with R + sqrt(d) under the root, less than the noise would do."""
 THEOREM_2_4 = Rate(
     "Theorem 2.4",
-    "(d^2 + log(1/eta))/a^2 + (d^2 log(d/(a eta rho)) + d log(d/(a eta rho (1-gamma))))/(a sqrt(rho)) "
-    "+ d^1.5 log(d/(eta rho (1-gamma)))/sqrt(rho)",
     lambda s, a: (
         (s.d**2 + math.log(1 / s.eta)) / a**2
         + (
@@ -121,7 +116,6 @@ THEOREM_2_4 = Rate(
 )
 THEOREM_2_4_PURE = Rate(
     "Theorem 2.4",
-    "(d^2 + log(1/eta))/a^2 + d^2 log(d/(a eta (1-gamma)))/(a epsilon)",
     lambda s, a: (
         (s.d**2 + math.log(1 / s.eta)) / a**2
         + s.d**2 * _log(s.d / (a * s.eta * (1 - s.gamma))) / (a * s.strength)
@@ -129,12 +123,10 @@ THEOREM_2_4_PURE = Rate(
 )
 THEOREM_1_6 = Rate(
     "Theorem 1.6",
-    "d^2/(w a^2) + d^2/(w a sqrt(rho))",
     lambda s, a: s.d**2 / (s.least_weight * a**2) + s.d**2 / (s.least_weight * a * s.strength),
 )
 THEOREM_1_4 = Rate(
     "Theorem 1.4",
-    "d^2/(w a^2) + d^2/(w a sqrt(rho)) + d^1.5 k^2.5/sqrt(rho)",
     lambda s, a: THEOREM_1_6.rows(s, a) + s.d**1.5 * s.k**2.5 / s.strength,
 )
 """Its polylogs in range parameters are left out: units come from public rows."""
