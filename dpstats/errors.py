@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
@@ -228,3 +228,9 @@ def warn_at_call(message: str, kind: type[UserWarning] = PlanWarning) -> None:
             outermost = level  # a decorator that is a context is called by contextlib or numpy
         frame = frame.f_back  # type: ignore[assignment]
     warnings.warn(message, kind, stacklevel=outermost + 1)
+
+
+def warn_of_plan(messages: Iterable[str]) -> None:
+    """What a plan warns of, before a private row is read."""
+    for message in messages:
+        warn_at_call(message)

@@ -16,7 +16,7 @@ from typing import Any
 from dpstats.arguments import check_numbers, choose
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
-from dpstats.errors import ArgumentError, warn_at_call
+from dpstats.errors import ArgumentError, warn_of_plan
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.threads import one_blas_thread
@@ -232,8 +232,7 @@ def eptr_nw(
         if method == "gp":
             require_room(spend.mu)
             planned = plan_notes(setting, planned_counts_sd(spend.mu), rows.n)
-        for message in planned:
-            warn_at_call(message)
+        warn_of_plan(planned)
     noise = call.noise()
     fit = release(noise)
     if isinstance(fit.values, SumsCurve) and not fit.setting.exact:

@@ -20,7 +20,7 @@ from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged
 from dpstats.column_search.releases import ColumnSession
-from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
+from dpstats.errors import ArgumentError, PublicDataError, warn_of_plan
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
 from dpstats.mechanism.threads import one_blas_thread
@@ -174,7 +174,7 @@ def dp_mean(
     points = find_points("dp_mean", formula, public, limits)
     known = known_covariance(points, covariance)
     scales = no_scales(known, points.m)
-    _warn(scales)
+    warn_of_plan(scales)
     options: dict[str, Any] = {
         **call.given,
         "covariance": known.name,
@@ -185,7 +185,7 @@ def dp_mean(
     with call.charged(call.text(points.formula, options), data) as charged:
         rows = charged.rows(points.design)
         plan = plan_call_of_mean(points, known, rows.n, call.per_row, method, gamma, eta)
-        _warn(plan.warnings)
+        warn_of_plan(plan.warnings)
     with CellSession(rows, points.origin, known.units, call.per_row, call.noise()) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
     warned = scales + plan.warnings
@@ -334,7 +334,7 @@ def dp_mvnorm(
         rows = charged.rows(points.design)
         _check_size(rows.n, len(points.terms))
         plan = plan_call(points, rows.n, call.per_row, method, gamma, cond, pool, eta)
-        _warn(plan.warnings)
+        warn_of_plan(plan.warnings)
     with CellSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
         if method == "paper":
             fit = papers_gaussian(session, points, plan)
@@ -395,7 +395,7 @@ def _gaussian_of_private_rows(
         check_budget(rows.n, d, total.mu, call.unit, delta, least_for_covariance(d))
         start = planned_start(wanted)
         plan = plan_call(start, rows.n, total, method, 0.0, cond, False, eta)
-        _warn(plan.warnings)
+        warn_of_plan(plan.warnings)
     fitting = partial(mvnorm_alone, cond=cond, eta=eta)
     return _alone(charged, wanted, rows, method, fitting, warned=plan.warnings)
 
@@ -481,11 +481,6 @@ def _check_cond(cond: float | None) -> None:
         raise ArgumentError(
             f"cond is a condition number, 1 or more, such as cond=100, not {shown(cond)}."
         )
-
-
-def _warn(messages: Sequence[str]) -> None:
-    for message in messages:
-        warn_at_call(message)
 
 
 def _model(

@@ -27,7 +27,7 @@ from dpstats.arguments import (
 )
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
-from dpstats.errors import ArgumentError, PublicDataError, warn_at_call
+from dpstats.errors import ArgumentError, PublicDataError, warn_of_plan
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
@@ -188,8 +188,7 @@ def dp_mixture(
             )
         require_room(call.per_row, rows.n, len(points.terms), k or _MOST, [0.05])
         warned = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
-        for message in warned:
-            warn_at_call(message)
+        warn_of_plan(warned)
     soft: SoftFit | None = None
     # many products of small matrices: threads of a BLAS would wait for each other most of the time
     with (
