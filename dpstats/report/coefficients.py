@@ -133,7 +133,7 @@ def plot_event_study(
     return ax
 
 
-def folded(name: str, width: int = _LINE) -> str:
+def folded(name: str) -> str:
     """A long name in several lines, broken where it has parts.
 
     Examples
@@ -142,12 +142,12 @@ def folded(name: str, width: int = _LINE) -> str:
     ['C(occupation)[T.5.0]:', 'religious:yrs_married']
     """
     lines = [""]
-    for part in re.split(r"(?<=[:,\s_*/+])|(?=[\[(])", shortened(name, _LINES * width)):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
+    for part in re.split(r"(?<=[:,\s_*/+])|(?=[\[(])", shortened(name, _LINES * _LINE)):
+        if lines[-1] and len(lines[-1]) + len(part) > _LINE:
             lines.append("")
         lines[-1] += part
-        while len(lines[-1]) > width:
-            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+        while len(lines[-1]) > _LINE:
+            lines[-1:] = [lines[-1][:_LINE], lines[-1][_LINE:]]
     return "\n".join(lines)
 
 

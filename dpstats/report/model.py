@@ -112,14 +112,14 @@ def head_parts(
     return (*parts, Notes(tuple(notes))) if notes else parts
 
 
-def _folded(terms: Sequence[str], numbers: Sequence[str], width: int = 80) -> Preformatted:
+def _folded(terms: Sequence[str], numbers: Sequence[str]) -> Preformatted:
     """Names over numbers, folded over several lines as R does."""
     sizes = [max(len(t), len(v)) for t, v in zip(terms, numbers, strict=True)]
     cells = [(t.rjust(k), v.rjust(k)) for t, v, k in zip(terms, numbers, sizes, strict=True)]
     lines: list[str] = []
     names, values = "", ""
     for name, value in cells:
-        if names and len(names) + len(name) + 2 > width:
+        if names and len(names) + len(name) + 2 > 80:
             lines += [names, values]
             names, values = "", ""
         names += ("  " if names else "") + name

@@ -30,7 +30,7 @@ from dpstats.models.glm.notes import (
     unbounded_note,
 )
 from dpstats.models.glm.planning import coarse_enough, plan_glm_rounds
-from dpstats.models.glm.public import StartingPoint, released_null
+from dpstats.models.glm.public import NULL_SHARE, StartingPoint, released_null
 from dpstats.models.glm.rounds import GlmRounds
 from dpstats.models.glm.task import GlmTask
 from dpstats.numerics.histogram import SURE
@@ -199,9 +199,9 @@ def _rounds(
         start = start.for_persons(rows_of_each(persons, n))
         session.whiten(start.whitening.back, start.coef)
     if _needs_level(start, family, terms):
-        spent += 0.03
+        spent += NULL_SHARE
         constant = terms.index("Intercept")
-        coef = released_null(session, family, 0.03, d, constant)
+        coef = released_null(session, family, d, constant)
         start = replace(start, level=family.information(coef[constant]))
     squares = not family.binary or family.dispersed
     told = start.rows is not None and (weighted or persons is not None)

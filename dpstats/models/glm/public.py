@@ -32,6 +32,8 @@ from dpstats.score_rounds.tails import Tail, tail_of
 
 _FEW = 8.0
 """Rows, up to which there may be far fewer like them among private ones by chance."""
+NULL_SHARE = 0.03
+"""Share of the histogram of responses that tells the null model."""
 _NOTHING = 1e-6
 """Second moment of a column in which no row differs."""
 
@@ -117,8 +119,8 @@ class StartingPoint:
             return 0.5
         return float(family.mean(rows.x @ coef + rows.offset).mean())
 
-    def turned(self, turn: Whitening, longer: Tail | None) -> StartingPoint:
-        """In coordinates of z in which the information is 1; ``longer`` is what it was, in these."""
+    def turned(self, turn: Whitening) -> StartingPoint:
+        """In coordinates of z in which the information is 1; how long rows are is not known there."""
         back, stretch = turn.back, float(np.linalg.norm(turn.back, 2))
         moved = Whitening(self.whitening.back @ back, turn.root @ self.whitening.root)
         return replace(
@@ -129,7 +131,7 @@ class StartingPoint:
             information=None,
             score=None,
             leverage=None if self.leverage is None else stretch * self.leverage,
-            longer=longer,
+            longer=None,
         )
 
     def information_lengths(self, family: Family) -> Floats | None:
@@ -269,9 +271,9 @@ def _shortened(move: Floats, moment: Floats, linear: bool) -> Floats:
     return move if linear or size <= 2 else move * (2 / size)
 
 
-def released_null(session: ScoreSession, family: Family, share: float, d: int, k: int) -> Floats:
+def released_null(session: ScoreSession, family: Family, d: int, k: int) -> Floats:
     """The null model of a log link from a private histogram of the responses, over their exposure."""
-    histogram = session.response_histogram(share, -40, 80)
+    histogram = session.response_histogram(NULL_SHARE, -40, 80)
     coef = np.zeros(d)
     mean = histogram.mean(session.n)
     if mean is not None:

@@ -535,7 +535,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """Go on in coordinates ``turn.root`` t."""
         assert self.curvature is not None
         session, back, root = self.session, turn.back, turn.root
-        start = self.start.turned(turn, None)
+        start = self.start.turned(turn)
         session.whiten(start.whitening.back, start.coef)
         session.weigh(start.leverage)
         if self.start.longer is not None:

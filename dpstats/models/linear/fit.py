@@ -118,13 +118,13 @@ class LinearTask:
     method : {"anchored", "pmt", "ssp"}
     design : Design
     moments : PublicMoments or None
-        None for "ssp".
+        None for "ssp", and without public rows.
     extent : DeclaredBounds or None
         For "ssp".
     ridge, eta : float
     errors : {"hetero", "iid"}
-    persons : {"all", "within"} or None
-        Scores are summed up over the rows of persons: all of it, or what is left within persons.
+    persons : "all" or None
+        Whether scores are summed up over the rows of persons.
     alone : bool
         There are no public rows, or too few to determine all columns.
     """
