@@ -24,8 +24,6 @@ class MeanPlan:
     rounds : int
     share : float
         Of the first round; the second has the rest.
-    centre : float
-        R, bound for the distance of the public centre.
     cut1 : float
         Length at which the first round cuts.
     cut2 : float or None
@@ -36,7 +34,6 @@ class MeanPlan:
 
     rounds: int
     share: float
-    centre: float
     cut1: float
     cut2: float | None
     sd: float
@@ -89,18 +86,16 @@ def plan_mean(
         return math.sqrt(float(scipy.stats.chi2.isf(fail, d)) / m) + shift
 
     quarter, eighth = eta / 4, eta / 8
-    radius = centre(quarter)
-    cut = _cut_radius(radius, d, quarter / n)
-    best = MeanPlan(1, 1.0, radius, cut, None, noise.vector(cut, 1.0, n, d))
-    radius = centre(eighth)
-    cut = _cut_radius(radius, d, eighth / n)
+    cut = _cut_radius(centre(quarter), d, quarter / n)
+    best = MeanPlan(1, 1.0, cut, None, noise.vector(cut, 1.0, n, d))
+    cut = _cut_radius(centre(eighth), d, eighth / n)
     for share in _FIRST_SHARES:
         first = noise.vector(cut, share, n, d)
         again = _mean_radius(first, n, d, noise, eighth)
         cut2 = _cut_radius(again, d, eighth / n)
         sd = noise.vector(cut2, 1 - share, n, d)
         if sd < best.sd:
-            best = MeanPlan(2, share, radius, cut, cut2, sd)
+            best = MeanPlan(2, share, cut, cut2, sd)
     return best
 
 

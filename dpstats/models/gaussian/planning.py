@@ -106,14 +106,13 @@ class CellsPlan:
         Of each of them, relative to what they and the last one may spend together.
     cuts : tuple of FinalCut
         Of the last round, cell by cell, with one b^2/g^2 since one mechanism releases all.
-    noise, bias : tuple of float
+    bias : tuple of float
         As in `GaussianPlan`.
     """
 
     rounds: int
     share: float
     cuts: tuple[FinalCut, ...]
-    noise: tuple[float, ...]
     bias: tuple[float, ...]
 
 
@@ -275,7 +274,6 @@ def plan_cells(
         rounds=t,
         share=share,
         cuts=cuts,
-        noise=tuple(math.sqrt(float(noise2[t, f])) for noise2 in noises2),
         bias=tuple(float(v) for v in math.sqrt(d) * clipping_loss(sizes, d)),
     )
 
