@@ -12,6 +12,7 @@ EMPTY = "empty rows"
 ROWS = "rows"
 """How many rows persons have."""
 MISSING = "share that is missing or has an unknown level"
+_PARTLY = "share of persons with rows that cannot be used, beside others"
 _OUTSIDE = "share with a value or weight beyond its limits, which counts in its place"
 
 UNCOUNTED = Diagnostic(
@@ -35,19 +36,22 @@ def row_diagnostics(
     what: str = MISSING,
     persons: str | None = None,
     outside: float | None = None,
+    partly: float | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Truncated and empty rows, and those outside limits, from their shares and the noise of these."""
+    """Truncated and empty rows, those outside limits, and persons with unused rows, with the noise."""
     if persons is not None:
         where = where.replace("share", "share of persons", 1)
         why = "who have no row that can be used"
         what = "share of persons " + why + (", or none that varies" if persons == "within" else "")
-    lines = (
+    lines: tuple[Diagnostic, ...] = (
         Diagnostic("truncated rows", as_share(cut[0]), cut[1], where),
         Diagnostic(EMPTY, as_share(empty[0]), empty[1], what),
     )
-    if outside is None:
-        return lines
-    return *lines, Diagnostic("rows outside limits", as_share(outside), cut[1], _OUTSIDE)
+    if outside is not None:
+        lines += (Diagnostic("rows outside limits", as_share(outside), cut[1], _OUTSIDE),)
+    if partly is not None:
+        lines += (Diagnostic("unused rows", as_share(partly), cut[1], _PARTLY),)
+    return lines
 
 
 def with_person_note(lines: tuple[Diagnostic, ...], unit: PrivacyUnit) -> tuple[Diagnostic, ...]:

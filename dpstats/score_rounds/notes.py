@@ -38,7 +38,7 @@ _SEEN_LEANING = 0.005
 """Share of a variance below which nobody needs to know of long scores that point one way."""
 UNUSED = "of the private rows are not used:"
 _UNUSED_LEAST = 0.03
-_OF_PERSONS = 0.1
+_OF_PERSONS, _WITH_UNUSED = 0.1, 0.2
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
 """Noise standard deviations by which more scores were cut than foreseen; by chance in 1 fit of 160."""
@@ -403,22 +403,35 @@ def unused_note(
     least: float = 0.05,
     domain: str | None = None,
 ) -> tuple[str, ...]:
-    """A note where a ``least`` share of the rows, or a tenth of ``persons``, surely does not count.
+    """Notes where a ``least`` share of the rows surely does not count; or of ``persons``.
 
     What a row may lack is read off the design, which is public. ``alone``: without public rows;
     ``domain``: the responses that the model has.
     """
-    if rest.empty_share - 3 * rest.share_sd < (least if persons is None else _OF_PERSONS):
+    if persons is not None:
+        return _unused_of_persons(rest, row_causes(design, alone, domain), persons)
+    if rest.empty_share - 3 * rest.share_sd < least:
         return ()
-    causes = row_causes(design, alone, domain)
-    if persons is None:
-        return _unused(rest.empty_share, causes)
-    share = 100 * min(rest.empty_share, 0.99)
-    why = {"within": "one row, or ", "all": ""}[persons]
-    return (
-        f"About {in_prose(share)}% of the persons contribute nothing: they have {why}none that can "
-        f"be used ({causes}).",
-    )
+    return _unused(rest.empty_share, row_causes(design, alone, domain))
+
+
+def _unused_of_persons(rest: RowSummary, causes: str, persons: str) -> tuple[str, ...]:
+    """Where persons have no row that counts, and where they have others besides."""
+    notes: tuple[str, ...] = ()
+    if rest.empty_share - 3 * rest.share_sd > _OF_PERSONS:
+        share = in_prose(100 * min(rest.empty_share, 0.99))
+        why = {"within": "one row, or ", "all": ""}[persons]
+        notes += (
+            f"About {share}% of the persons contribute nothing: they have {why}none that can be used "
+            f"({causes}).",
+        )
+    if rest.partly is not None and rest.partly - 3 * rest.share_sd > _WITH_UNUSED:
+        share = in_prose(100 * min(rest.partly, 0.99))
+        notes += (
+            f"About {share}% of the persons have rows that are not used, beside others that are "
+            f"({causes}). Estimates are those of the rows that are used.",
+        )
+    return notes
 
 
 def not_used(

@@ -184,6 +184,9 @@ class PersonRows(ScoreRows):
     def _any(self, slab: Any, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return np.asarray(slab.persons(marked.astype(np.float64)) > 0)
 
+    def _partly(self, slab: Any) -> NDArray[np.bool_]:
+        return np.asarray(slab.rows < slab.persons(np.ones(len(slab.y))))
+
     def _empty(self, slab: Any) -> NDArray[np.bool_]:
         return np.asarray(self._counted(slab) == 0)
 

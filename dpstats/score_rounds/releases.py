@@ -28,6 +28,7 @@ _OF_A_DESIGN = "histogram of row lengths", "second moments of the design"
 _AT_AN_ANCHOR = "histogram of information lengths", "information at the anchor"
 _SHARES = "shares of truncated and of empty rows"
 _SHARES_OUTSIDE = "shares of truncated rows, of empty ones and of those outside limits"
+_OF_PERSONS = ", and of persons with unused rows"
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class RowSummary:
     share_sd : float
     outside : float or None
         Share of rows beyond declared limits, or of weights above their bound, where there are such.
+    partly : float or None
+        Share of persons some of whose rows are not used, where rows are summed up over persons.
     """
 
     mean_square: float | None
@@ -61,6 +64,7 @@ class RowSummary:
     empty_share: float
     share_sd: float
     outside: float | None = None
+    partly: float | None = None
 
 
 @dataclass(frozen=True)
@@ -367,12 +371,14 @@ class ScoreSession(Session[ScoreRows]):
             what, unit = "mean squared residual", (square / steps) ** 2 / n
             release = self._vector(what, totals.squares, float(steps**2), unit, squares)
             mean_square, mean_square_sd = float(release.value[0]), release.noise_sd
-        named, counted = _SHARES, [totals.cut, totals.empty]
+        named, counted = _SHARES, {"cut_share": totals.cut, "empty_share": totals.empty}
         if self._limited:
-            named, counted = _SHARES_OUTSIDE, [*counted, totals.outside]
-        rows = self._counts(named, np.concatenate(counted), counts, per=n)
-        cut, empty, *outside = rows.value.tolist()
-        return RowSummary(mean_square, mean_square_sd, cut, empty, rows.noise_sd, *outside)
+            named, counted["outside"] = _SHARES_OUTSIDE, totals.outside
+        if self.by_person:
+            named, counted["partly"] = named + _OF_PERSONS, totals.partly
+        rows = self._counts(named, np.concatenate([*counted.values()]), counts, per=n)
+        shares: dict[str, float] = dict(zip(counted, rows.value.tolist(), strict=True))
+        return RowSummary(mean_square, mean_square_sd, share_sd=rows.noise_sd, **shares)
 
     def _mean_score(
         self, total: Integers | None, clip: float | None, cost: Cost | None
@@ -403,4 +409,6 @@ CLAIMS = (
     Claim("mean squared residual", SQUARE, "c^2", "ScoreSession.round"),
     Claim(_SHARES, COUNTS, "sqrt(2)", "ScoreRows.sums"),
     Claim(_SHARES_OUTSIDE, COUNTS, "sqrt(2)", "ScoreRows.sums"),
+    Claim(_SHARES + _OF_PERSONS, COUNTS, "sqrt(2)", "ScoreRows.sums"),
+    Claim(_SHARES_OUTSIDE + _OF_PERSONS, COUNTS, "sqrt(2)", "ScoreRows.sums"),
 )

@@ -183,6 +183,7 @@ class ScoreTotals:
     cut: Integers
     empty: Integers
     outside: Integers
+    partly: Integers
 
     def __repr__(self) -> str:
         return "<private totals>"
@@ -398,11 +399,12 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def sums(self, anchor: Floats, cuts: RoundCuts) -> ScoreTotals:
-        """Totals of q q', of s, of s s', of squared residuals, of cut, empty and outside rows.
+        """Totals of q q', of s, of s s', of squared residuals; of cut, empty, outside and partial rows.
 
         q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
         square^2/steps^2. A row that is not used counts as empty; or else as outside when a number or its
-        weight lay beyond its limits; or else as cut when its score or its information row was.
+        weight lay beyond its limits; or else as cut when its score or its information row was; or else
+        as partial: a person some of whose rows are not used.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
         (`Session._moments`: outer products of vectors of length at most ``steps``), 2 fine steps for
@@ -437,23 +439,24 @@ class ScoreRows(WhitenedRows[Slab]):
             np.minimum(share, 1.0, out=share)
             share *= steps
             squares = np.rint(np.square(share, out=share), out=share)
-            none, outside = int(np.count_nonzero(empty)), 0
+            none, outside, partly = int(np.count_nonzero(empty)), 0, self._partly(slab)
             if none:
                 squares[empty], cut[empty] = 0.0, False
             if slab.above is not None:
                 beyond = self._any(slab, slab.above > 0) & ~empty
                 cut, outside = cut & ~beyond, int(np.count_nonzero(beyond))
-            counts = np.count_nonzero(cut), none, outside
+                partly &= ~beyond
+            counts = np.count_nonzero(cut), none, outside, np.count_nonzero(partly & ~cut & ~empty)
             return *parts, np.array([squares.astype(np.int64).sum(), *counts])
 
         matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
         shapes = [(d, d)] * matrix + [(d,)] * (cuts.clip is not None) + [(d, d)] * outer
-        totals = iter(self._sums(work, *shapes, (4,)))
+        totals = iter(self._sums(work, *shapes, (5,)))
         return ScoreTotals(
             next(totals) if matrix else None,
             next(totals) if cuts.clip is not None else None,
             next(totals) if outer else None,
-            *np.split(next(totals), 4),
+            *np.split(next(totals), 5),
         )
 
     # -- what a row adds to each sum; a person's rows, where `PersonRows` has the same by persons --
@@ -498,6 +501,10 @@ class ScoreRows(WhitenedRows[Slab]):
     def _any(self, slab: Slab, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which have a mark."""
         return marked
+
+    def _partly(self, slab: Slab) -> NDArray[np.bool_]:
+        """Which are partly used, of those that have parts."""
+        return np.zeros(len(slab.y), dtype=np.bool_)
 
     def _empty(self, slab: Slab) -> NDArray[np.bool_]:
         """Which count nowhere."""

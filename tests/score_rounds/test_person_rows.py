@@ -184,6 +184,24 @@ def test_rows_that_cannot_be_used_change_nothing() -> None:
     assert dp_lm("y ~ x", with_them, **options).coef().equals(expected)
 
 
+@pytest.mark.parametrize("limits", [None, {"(weights)": (0, 2.5)}], ids=["plain", "limits"])
+def test_persons_with_unused_rows_beside_others_are_counted(limits: Any) -> None:
+    """Four noise standard deviations, and one person in a thousand whose score is cut."""
+    public, private = _panel(60, 0), _panel(3000, 1)
+    private.loc[::3, "x"] = np.nan
+    used = private.x.notna().groupby(private.who).agg(["sum", "size"])
+    partly = float(((used["sum"] > 0) & (used["sum"] < used["size"])).mean())
+    weights = {} if limits is None else {"weights": "w", "limits": limits}
+    for known in (None, public):
+        fit = dp_lm("y ~ x", private, known, mu=1, person="who", seed=1, **weights)
+        found = fit.diagnostics().loc["unused rows"]
+        beyond = 0.0 if limits is None else fit.diagnostics().loc["rows outside limits", "value"]
+        assert abs(found.value - partly) < 4 * found.noise_sd + 0.003 + beyond
+        assert any("have rows that are not used, beside others" in note for note in fit.notes)
+    whole = dp_lm("y ~ w", private, mu=1, person="who", seed=1)
+    assert not any("not used" in note for note in whole.notes)
+
+
 def test_the_page_says_who_is_protected_and_what_is_clustered() -> None:
     public, private = _panel(60, 0), _panel(900, 1)
     text = str(dp_lm("y ~ x", private, public, mu=2, person="who", seed=1).summary())

@@ -341,6 +341,7 @@ class _Ended:
                 "share that is missing, or has an unknown level or an impossible response",
                 rounds.session.persons,
                 summary.outside,
+                summary.partly,
             ),
             *rows_line(rounds.persons),
             condition_line(self.curvature.released),

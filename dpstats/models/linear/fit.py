@@ -375,6 +375,7 @@ def reported(
             "share whose score was cut in the last round",
             persons=persons,
             outside=summary.outside,
+            partly=summary.partly,
         ),
         *rows_line(ready.persons),
         *ready.lines[:2],
