@@ -518,6 +518,11 @@ def check_numbers(ridge: float, eta: float) -> None:
         raise ArgumentError(
             f"ridge must be a finite number >= 0 (up to {LARGEST:g}), not {shown(ridge)}."
         )
+    check_eta(eta)
+
+
+def check_eta(eta: float) -> None:
+    """A chance of failure that can be computed with."""
     chance = number(eta)
     if chance is None or not 0 < chance < 1:
         raise ArgumentError(

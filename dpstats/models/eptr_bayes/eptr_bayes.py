@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from dpstats.arguments import as_int, check_numbers, choose, naming, require_one_of, shown
+from dpstats.arguments import as_int, check_eta, choose, naming, require_one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged, with_levels
 from dpstats.column_search.releases import ColumnSession
@@ -153,7 +153,7 @@ def eptr_bayes(
     True
     """
     method = choose("eptr_bayes", BAYES_METHODS, method, "sums")
-    check_numbers(0.0, eta)
+    check_eta(eta)
     blind = public is None and "(norm)" not in (limits or {})
     kind = _covariance(covariance, method, blind or public is not None)
     alone = public is None and kind in (*KINDS, CHOSEN)

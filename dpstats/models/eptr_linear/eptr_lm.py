@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from dpstats.arguments import check_numbers, check_size, choose, mapping, positive
+from dpstats.arguments import check_eta, check_size, choose, mapping, positive
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError
@@ -163,7 +163,7 @@ def eptr_lm(
     default = "adaptive" if public is None and declares_coef else "rounds"
     weaker = method is None and default == "adaptive"
     method = choose("eptr_lm", EPTR_METHODS, method, default)
-    check_numbers(0.0, eta)
+    check_eta(eta)
     needed = "{'x1': (0, 1), 'g': ['a', 'b'], 'y': (0, 10), '(coef)': 5}"
     if method != "rounds":
         require_bounds("eptr_lm", public, limits, needed)

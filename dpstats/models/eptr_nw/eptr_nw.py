@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
-from dpstats.arguments import check_numbers, choose
+from dpstats.arguments import check_eta, choose
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, warn_of_plan
@@ -178,7 +178,7 @@ def eptr_nw(
     True
     """
     method = choose("eptr_nw", KERNEL_METHODS, method, "gp")
-    check_numbers(0.0, eta)
+    check_eta(eta)
     alone = public is None and method == "gp"
     if alone:
         check_sizes(limits)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_numbers, positive, shown
+from dpstats.arguments import check_eta, positive, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, suppress_private_errors
@@ -159,7 +159,7 @@ def eptr(
     >>> answer.released, round(answer.noise_sd, 3)
     (True, 0.024)
     """
-    check_numbers(0.0, eta)
+    check_eta(eta)
     kind = _KINDS.get(calibration) if isinstance(calibration, str) else None
     if kind is None:
         raise ArgumentError(

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.arguments import check_numbers, check_switch, choose, positive, shown
+from dpstats.arguments import check_eta, check_switch, choose, positive, shown
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged
@@ -165,7 +165,7 @@ def dp_mean(
         seed=seed,
     )
     formula = without_person(formula, person, public)
-    check_numbers(0.0, eta)
+    check_eta(eta)
     check_gamma(gamma)
     if public is None:
         refuse_public_options("dp_mean", method, gamma, covariance)
@@ -312,7 +312,7 @@ def dp_mvnorm(
         seed=seed,
     )
     formula = without_person(formula, person, public)
-    check_numbers(0.0, eta)
+    check_eta(eta)
     check_gamma(gamma)
     if public is None:
         refuse_public_options("dp_mvnorm", method, gamma, pool=pool)

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpstats.arguments import (
     as_int,
-    check_numbers,
+    check_eta,
     check_switch,
     in_prose,
     listed,
@@ -161,7 +161,7 @@ def dp_mixture(
         progress=progress,
         seed=seed,
     )
-    check_numbers(0.0, eta)
+    check_eta(eta)
     points = find_points("dp_mixture", without_person(formula, person, public), public, limits)
     _check_numbers(formula, points)
     given_w_min = w_min
