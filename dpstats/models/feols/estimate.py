@@ -63,6 +63,29 @@ class TwoStages:
         return np.asarray(basis @ (basis.T @ self.x))
 
 
+def noise_of_weights(stages: TwoStages, left: Floats, matrix_sd: float) -> Floats:
+    """Covariance of what the noise G of the second moments does to coefficients by way of weights.
+
+    With K = I + G in place of the identity the moments X'K Z (Z'K Z)^-1 Z'g of the estimate differ, to
+    first order, by X'(I - P) G m: m = P g are the moments that instruments have ``left`` there, as far
+    as they disagree. It is nothing for regressors that are instruments themselves, for which (I - P) x
+    is zero, and where instruments agree.
+
+    Examples
+    --------
+    >>> x, z = np.array([[1.0], [0.0], [1.0]]), np.eye(3)[:, :2]
+    >>> noise_of_weights(TwoStages(x, z), np.array([0.0, 0.5, 0.0]), 0.1).round(5).tolist()
+    [[0.00125]]
+    >>> noise_of_weights(TwoStages(x, z), np.zeros(3), 0.1).tolist()
+    [[0.0]]
+    """
+    first = stages.first_stage
+    basis = np.linalg.qr(stages.z).Q
+    m = basis @ (basis.T @ left)
+    apart = (stages.x - first) @ np.linalg.pinv(first.T @ first)
+    return np.asarray(apart.T @ matrix_noise_covariance(m, matrix_sd) @ apart)
+
+
 @dataclass(frozen=True)
 class FinalScore:
     """What the rounds know of u e at the estimate.

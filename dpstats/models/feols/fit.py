@@ -25,6 +25,7 @@ from dpstats.models.feols.estimate import (
     TwoStages,
     anderson_rubin,
     first_stage_test,
+    noise_of_weights,
     overidentification,
     without_effects,
 )
@@ -221,6 +222,8 @@ def _solution(
     allowed = (WIDENING * pooled.excess) ** 2 * along
     meat = meat * factor / n
     sampling, privacy = solve @ meat @ solve.T, solve @ (noise + allowed) @ solve.T
+    mean = rounds.pooled_score(pooled.coef)
+    privacy = privacy + noise_of_weights(stages, mean, curvature_sd)
     first = stages.first_stage
     estimate = Estimate(
         coef=coef,
@@ -235,7 +238,7 @@ def _solution(
         errors="iid" if made.outer is None else "hetero",
     )
     # the mean score at the estimate is known by way of the anchor, like the estimate
-    last = FinalScore(rounds.pooled_score(pooled.coef), meat, noise + allowed)
+    last = FinalScore(mean, meat, noise + allowed)
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     reach = np.sqrt(quadratic_forms(solve, along)) / error
     return estimate, last, spread, Moved(pooled.excess * reach, pooled.most * reach)

@@ -291,6 +291,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
         scale = quantile or guess or histogram.peak()
         near = _near(scale, self.before, self.ready.expected if self.ready.arrived else None)
+        near = near and not self._at_least_squares
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
@@ -443,6 +444,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if self.before is None:
             return _near(scale, None, self.ready.expected)
         return scale > FALL * self.before and not self._still_moving()
+
+    @property
+    def _at_least_squares(self) -> bool:
+        """Whether a fit with instruments stands where residuals are short: at public least squares."""
+        return self.oblique is not None and self.ready.arrived and not self.steps
 
     def _may_overshoot(self, lean: Leaning, cut: Cut) -> bool:
         """Whether a step may be far too long, in the first round that counts far rows like others.

@@ -646,6 +646,35 @@ def test_instruments_without_public_rows_hold_the_effect() -> None:
     assert sum(held) >= 7
 
 
+def test_errors_count_the_noise_of_weights_where_instruments_disagree() -> None:
+    """The same rows, and noise drawn 40 times: the spread of estimates is what is printed for noise.
+
+    A ratio of standard deviations of 40 normal numbers exceeds 1.75 with a probability below 1e-8.
+    """
+    rng, n = np.random.default_rng(5), 8000
+    z, z2, x, e = rng.normal(size=(4, n))
+    d = 0.3 * z + 0.3 * z2 + e + rng.normal(size=n)
+    rows = pd.DataFrame({"x": x, "z": z, "z2": z2, "d": d, "y": d + 0.5 * z2 + 0.3 * x + e})
+    fits = [dp_feols("y ~ x | d ~ z + z2", rows, mu=1, seed=seed) for seed in range(40)]
+    spread = np.std([fit.coef()["d"] for fit in fits])
+    printed = np.median([np.sqrt(fit.vcov("privacy").loc["d", "d"]) for fit in fits])
+    assert spread < 1.75 * printed, "3 where only the noise of scores is counted"
+
+
+def test_the_first_round_at_public_least_squares_is_not_averaged() -> None:
+    """It begins as far off as errors go along with the column; the printed noise was twice as large."""
+    rng = np.random.default_rng(0)
+    z, e, x = rng.normal(size=(3, 6000))
+    d = 0.5 * z + e + rng.normal(size=6000)
+    rows = pd.DataFrame({"x": x, "z": z, "d": d, "y": 0.5 * d + x + 2 * e})
+    ratios = []
+    for seed in range(5):
+        fit = dp_feols("y ~ x | d ~ z", rows[100:], rows[:100], mu=1, seed=seed)
+        parts = [np.sqrt(fit.vcov(part).loc["d", "d"]) for part in ("privacy", "sampling")]
+        ratios.append(parts[0] / parts[1])
+    assert np.median(ratios) < 0.8
+
+
 def test_levels_of_effects_are_released_where_they_are_not_declared() -> None:
     rows = _PRIVATE.assign(place=np.where(_PRIVATE.year % 2 == 0, "north", "south"))
     fit = dp_feols("y ~ x | place", rows, epsilon=2, delta=1e-6, seed=1)
