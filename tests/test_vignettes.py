@@ -47,7 +47,7 @@ PAGES = {
         "Errors: clustered by `who`",
         "Fixed effects: who (within persons); year (6 levels)",
         "year:treat  2010     0.000      0.000     0.000      0.000  0.000     0.000",
-        "first stage of hours: F (iid errors)",
+        "first stage of hours: F (iid errors, and noise)",
         "0   -inf    inf",
         "Within R-squared",
         "spent: mu = 1.732 of 2",

@@ -333,8 +333,8 @@ def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], l
         entries = [replace(entries[0], name=str(entries[0].facts["Method"]))]
     if not missing:
         return entries, []
-    note = f"Public data are too few for a fit of their own beside {', '.join(missing)}."
-    return entries, [note]
+    why = "public rows are too few for one, or the fit has effects or instruments"
+    return entries, [f"No fit of public rows alone stands beside {', '.join(missing)}: {why}."]
 
 
 def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:

@@ -23,7 +23,7 @@ FACTS = (
     "Fixed effects",
     "Estimator",
     "Endogenous",
-    "First-stage F (iid)",
+    "First-stage F (iid, with noise)",
     "Family",
     "Dispersion",
     "Residual std. error",

@@ -103,7 +103,8 @@ def panel_moments(
     if within:
         _require_variation(moments, person)
     _require_references(moments, formula)
-    moments.require_full_rank()
+    # by all public rows, as many as tell what varies within persons or not
+    replace(moments, m=columns.public_rows).require_full_rank()
     return moments, columns
 
 

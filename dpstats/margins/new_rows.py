@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpstats.arguments import listed
+from dpstats.arguments import listed, one_of
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.frame import Change, Design, predicted_rows
@@ -312,9 +312,9 @@ def _groups(
         return [({}, None)]
     if by is True:
         return [({}, np.arange(len(newdata)))]
-    names = [by] if isinstance(by, str) else list(by)
+    names = [by] if isinstance(by, str) or not isinstance(by, Sequence) else list(by)
     for name in names:
-        if name not in newdata:
+        if not one_of(name, [*newdata.columns]):
             raise ArgumentError(f"newdata has no column `{name}` to average by.")
     grouped = newdata.groupby(names, sort=True, dropna=False).indices
     return [

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpstats.arguments import require_known, require_one_of, spelled
 from dpstats.arrays import Floats
-from dpstats.errors import ArgumentError, without_frames
+from dpstats.errors import ArgumentError, NotReleasedError, without_frames
 from dpstats.frame import new_rows, warn_of_left_out
 from dpstats.margins.adapter import marginaleffects_model
 from dpstats.margins.averages import Fitted, PrivateMargins, ReleaseOptions, private_averages
@@ -182,6 +182,11 @@ class MarginalModel(Model):
             raise ArgumentError(
                 "ratios are of averages over rows that you may show, comparisons(public, "
                 "comparison='ratio'); over private rows there are differences."
+            )
+        if comparison == "ratio" and self._lacking():
+            raise NotReleasedError(
+                f"ratios are of means, and those of this fit are{self._lacking()}, which were not "
+                "released. Differences need no effects: leave comparison= out."
             )
         return self._changes(
             "comparisons", newdata, data, variables, by, level, release, comparison == "ratio"

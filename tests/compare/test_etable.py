@@ -95,7 +95,7 @@ def test_a_note_names_fits_whose_public_data_are_too_few() -> None:
     public, private = fair()
     moments = public_moments("~ age + religious", public)
     fit = dp_lm(FORMULA, private, public=moments, mu=1, seed=1)
-    assert "are too few for a fit of their own beside (1)" in str(etable(fit, public=True))
+    assert "No fit of public rows alone stands beside (1)" in str(etable(fit, public=True))
 
 
 def test_a_fit_without_privacy_stands_beside_with_a_warning() -> None:
@@ -176,7 +176,7 @@ def test_moments_of_a_family_are_no_least_squares_fit() -> None:
     moments = public_moments("affair ~ age", public)
     fit = dp_glm("affair ~ age", private, public=moments, mu=1, seed=1)
     assert fit.public_fit is None
-    assert "are too few for a fit of their own" in str(etable(fit, public=True))
+    assert "No fit of public rows alone stands" in str(etable(fit, public=True))
 
 
 def test_options_in_a_with_block_are_of_its_thread_alone() -> None:

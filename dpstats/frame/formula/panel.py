@@ -228,6 +228,8 @@ def _arguments(call: str) -> tuple[str, str | None, str | None]:
         node = ast.parse(text, mode="eval").body
     except SyntaxError:
         node = None
+    if isinstance(node, ast.Call) and len(node.args) == 3 and not node.keywords:  # i(f, x, level)
+        node.keywords = [ast.keyword("ref", node.args.pop())]
     if isinstance(node, ast.Call) and all(isinstance(arg, ast.Name) for arg in node.args):
         words = [arg.id for arg in node.args if isinstance(arg, ast.Name)]
         names = [f"`{quoted[word]}`" if word in quoted else word for word in words]
@@ -238,9 +240,10 @@ def _arguments(call: str) -> tuple[str, str | None, str | None]:
             if constant:
                 written = None if base is None else ast.unparse(base)
                 return names[0], names[1] if len(names) > 1 else None, written
+    several = " One level is the reference: where several are, make them one in the column."
     raise FormulaError(
         f"`{call}` is not understood: i(f), i(f, ref=level), i(f, x) or i(f, x, ref=level), with "
-        "columns f (its levels) and x."
+        f"columns f (its levels) and x.{several if 'ref' in call else ''}"
     )
 
 

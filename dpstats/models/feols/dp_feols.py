@@ -121,7 +121,6 @@ def dp_feols(
     >>> list(fit.coef().index), fit.fixed_effects
     (['age'], (('occupation', '6 levels'),))
     """
-    formula = panel_formula(fml, person=person)
     call = Call.gaussian(
         "dp_feols",
         {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta},
@@ -133,6 +132,7 @@ def dp_feols(
         progress=progress,
         seed=seed,
     )
+    formula = panel_formula(fml, person=person)
     errors = _errors(vcov, person)
     unknown: tuple[str, ...] = ()
     task = None

@@ -187,7 +187,7 @@ class PanelModel(MarginalModel):
         if self.second is None:
             return ()
         lines = [
-            (f"first stage of {name}: F (iid errors)", test)
+            (f"first stage of {name}: F (iid errors, and noise)", test)
             for name, test in self.second.first_stages
         ]
         if self.second.agreement is not None:
@@ -239,13 +239,24 @@ class PanelModel(MarginalModel):
 
     def simulate(self, *args: Any, **named: Any) -> NoReturn:
         """Not for panels: effects are not released."""
-        raise NotReleasedError("effects were not released, so no responses can be drawn.")
+        if self.fixed_effects:
+            raise NotReleasedError("effects were not released, so no responses can be drawn.")
+        raise ArgumentError(f"simulate() is for fits of dp_lm and dp_glm.{self._instead}")
 
     def _averages(self, what: str, *args: Any) -> NoReturn:
         raise ArgumentError(
-            f"averages of {what} over private rows are for fits of dp_lm and dp_glm: effects are not "
-            "released, and slopes are coefficients."
+            f"averages of {what} over private rows are for fits of dp_lm and dp_glm.{self._instead} "
+            f"Rows that you may show are given by position: {what}(rows)."
         )
+
+    @property
+    def _instead(self) -> str:
+        """What there is in place of what other linear fits have."""
+        if self.fixed_effects:
+            return " Effects are not released, and slopes are coefficients."
+        if self.instruments:
+            return " Of instruments there are coefficients, and predictions for rows that you may show."
+        return f" dp_lm({self.text!r}, ...) fits the same model, at its own cost."
 
     def table_facts(self) -> dict[str, str | float]:
         """What a table of several fits shows below the coefficients, beside rows and privacy."""
@@ -255,7 +266,7 @@ class PanelModel(MarginalModel):
         if self.second is not None:
             facts["Estimator"] = "2SLS"
             facts["Endogenous"] = ", ".join(self.endogenous)
-            facts["First-stage F (iid)"] = ", ".join(
+            facts["First-stage F (iid, with noise)"] = ", ".join(
                 format_scalar(test.value, 4) for _, test in self.second.first_stages
             )
         facts["Residual std. error"] = self.sigma
@@ -276,10 +287,31 @@ class PanelModel(MarginalModel):
         return WholeFrame(first | items)
 
     @spelled
-    def predict(self, newdata: Any = None) -> pd.Series:
-        """x'b for rows that you may show, without the effects, which were not released."""
-        fit, _, _, index = self._predictor(newdata)
-        return pd.Series(fit, index=index, name="fit" + self._lacking())
+    def predict(
+        self,
+        newdata: Any = None,
+        interval: str | None = None,
+        level: float = 0.95,
+        se_fit: bool = False,
+    ) -> pd.Series | pd.DataFrame:
+        """x'b for rows that you may show, without the effects, which were not released.
+
+        ``interval="confidence"`` and ``se_fit`` as for `dp_lm`: errors of x'b, without those of effects.
+        """
+        if interval is not None and not one_of(interval, ("none", "confidence")):
+            raise ArgumentError(
+                f"interval must be None or 'confidence', not {shown(interval)}: what is predicted is "
+                "x'b, and no response."
+            )
+        fit, variance, freedom, index = self._predictor(newdata)
+        error, limits = np.sqrt(variance), {}
+        if interval == "confidence":
+            half = quantile(level, freedom) * error
+            limits = {"lwr": fit - half, "upr": fit + half}
+        elif not se_fit:
+            return pd.Series(fit, index=index, name="fit" + self._lacking())
+        errors = {"se_fit": error} if se_fit else {}
+        return pd.DataFrame({"fit": fit} | limits | errors, index=index)
 
     def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
         """A smaller fit from the same release: ``fit.update("~ . - x2")``; effects stay.
@@ -311,6 +343,7 @@ class PanelModel(MarginalModel):
         text = f"{self.design.response} ~ {written}" + (f" | {effects}" if effects else "")
         return replace(fit._restricted(call, self.design.formula, kept), text=text)
 
+    @spelled
     def iplot(self, term: str | None = None, ax: Any = None, level: float = 0.95) -> Any:
         """Plot coefficients of ``i(f, ...)`` against the levels of f: an event study.
 
@@ -339,6 +372,7 @@ class PanelModel(MarginalModel):
         label = f"{term or names[0]}, {100 * level:.4g} % interval"
         return plot_event_study(levels, estimate, alone, together, label, ax)
 
+    @spelled
     def event_study(self, level: float = 0.95) -> pd.DataFrame:
         """Coefficients of ``i(f, ...)`` by level: estimates, their errors, and how far intervals reach.
 
@@ -373,7 +407,7 @@ class PanelModel(MarginalModel):
         frame = pd.DataFrame(rows, columns=names)
         frame.insert(4, "conf_low", frame.estimate - frame.alone)
         frame.insert(5, "conf_high", frame.estimate + frame.alone)
-        return frame
+        return WholeFrame(frame)
 
 
 def _as_number(level: str) -> tuple[float, str]:

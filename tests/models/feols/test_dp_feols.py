@@ -430,7 +430,7 @@ def test_pages_and_tables() -> None:
         "Fixed effects: who (within persons); year (6 levels)",
         "Instruments:   z, z2",
         "clustered by `who`",
-        "first stage of d: F (iid errors)",
+        "first stage of d: F (iid errors, and noise)",
         "instruments agree: Hansen J",
     ):
         assert text in page
@@ -438,7 +438,7 @@ def test_pages_and_tables() -> None:
     table = str(etable([plain, fit]))
     assert "Fixed effects" in table
     assert "who + year" in table
-    assert "First-stage F (iid)" in table
+    assert "First-stage F (iid, with noise)" in table
 
 
 @pytest.mark.slow
@@ -698,3 +698,39 @@ def test_notes_speak_of_columns_that_the_table_shows() -> None:
         fit = dp_feols("y ~ x | g", rows[300:], rows[:300], mu=0.7, seed=seed)
         named |= set(re.findall(r"may have moved `([^`]*)`", " ".join(fit.notes)))
     assert named == {"x"}
+
+
+def test_ratios_of_means_are_refused_where_effects_are_lacking() -> None:
+    fit = dp_feols("y ~ x | who", _PRIVATE, _PUBLIC, person="who", mu=2, seed=1)
+    with pytest.raises(NotReleasedError, match="without the effects of who"):
+        fit.comparisons(_PUBLIC, comparison="ratio")
+    plain = dp_feols("y ~ x", _PRIVATE, _PUBLIC, mu=2, seed=1)
+    assert plain.comparisons(_PUBLIC, comparison="ratio").frame.estimate.notna().all()
+
+
+def test_predictions_have_errors_of_what_is_predicted() -> None:
+    fit = dp_feols("y ~ x | who", _PRIVATE, _PUBLIC, person="who", mu=2, seed=1)
+    rows = _PUBLIC.head(3)
+    found = fit.predict(rows, interval="confidence", se_fit=True)
+    assert found.se_fit.to_numpy() == pytest.approx(rows.x.abs().to_numpy() * fit.se()["x"])
+    half = (found.upr - found.lwr) / 2
+    assert half.to_numpy() == pytest.approx(1.96 * found.se_fit.to_numpy(), rel=0.01)
+    with pytest.raises(ArgumentError, match="x'b, and no response"):
+        fit.predict(rows, interval="prediction")
+
+
+def test_a_reference_level_may_stand_third_as_in_fixest() -> None:
+    call = {"person": "who", "mu": 1, "seed": 1}
+    named, third = (
+        dp_feols(f"y ~ x + i(year, treat, {level}) | who + year", _PRIVATE, _PUBLIC, **call)
+        for level in ("ref=2010", "2010")
+    )
+    assert third.coef().equals(named.coef())
+
+
+@pytest.mark.parametrize(
+    "person", [_PRIVATE.who, ["who", "year"], 3], ids=["series", "list", "int"]
+)
+def test_persons_are_named_by_one_column(person: Any) -> None:
+    with pytest.raises(ArgumentError, match="person must be the name of a column"):
+        dp_feols("y ~ x | who", _PRIVATE, _PUBLIC, person=person, mu=1)
