@@ -13,6 +13,8 @@ their effects are taken out it is the difference of two, and each column is look
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -333,10 +335,10 @@ def first_look(
     looked = (
         searched if searched or response else (0,)
     )  # some column, to count the rows that are used
-    single = source
-    if persons is not None:
-        single = cast(PersonSource, source).one_of_each(differences=within)
-    with ColumnSession(single, looked, response, total, noise, after) as columns:
+    with (
+        _single_rows(source, persons) as single,
+        ColumnSession(single, looked, response, total, noise, after) as columns,
+    ):
         used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
     nothing = np.zeros(source.d, dtype=np.bool_)
     locations, scales = np.zeros(source.d), np.ones(source.d)
@@ -358,6 +360,7 @@ def first_look(
         noise,
         persons=persons,
         after=columns,
+        keeps=True,
     ) as session:
         if persons is not None:
             counts = session.rows_of_persons(PERSONS)
@@ -373,6 +376,20 @@ def first_look(
         if one.others > 0 and one.scale is not None
     }
     return FirstLook(seen, location, scale, enough, others, uneven, counts), session
+
+
+@contextmanager
+def _single_rows(source: RowSource, persons: str | None) -> Iterator[RowSource]:
+    """Rows of which each is protected; persons are forgotten where looking at them ends in an error."""
+    if persons is None:
+        yield source
+        return
+    of_persons = cast(PersonSource, source)
+    try:
+        yield of_persons.one_of_each(differences=persons == "within")
+    except BaseException:
+        of_persons.forget()
+        raise
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:

@@ -47,6 +47,9 @@ class PersonSource(RowSource, Protocol):
     def one_of_each(self, *, differences: bool) -> RowSource:
         """One row of every person, or differences of two: a row depends on those of one person."""
 
+    def forget(self) -> None:
+        """Forget the rows, which are read again if somebody asks."""
+
 
 MOST_OCTAVES = 30
 """Nobody is counted with more than 2^30 rows."""

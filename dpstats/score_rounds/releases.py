@@ -134,6 +134,8 @@ class ScoreSession(Session[ScoreRows]):
         What was released before, of the same total.
     limited : bool
         Numbers are cut to declared limits, or weights to a bound.
+    keeps : bool
+        Persons are not forgotten at the end, as another session goes on with them.
 
     Attributes
     ----------
@@ -156,8 +158,9 @@ class ScoreSession(Session[ScoreRows]):
         persons: str | None = None,
         after: Session[Any] | None = None,
         limited: bool = False,
+        keeps: bool = False,
     ) -> None:
-        self._persons, self._limited = persons, limited
+        self._persons, self._limited, self._keeps = persons, limited, keeps
         self.passes: int = getattr(after, "passes", 0)
         self._source, self._family, self._truncation = source, family, truncation
         super().__init__(self._seen(whitening, shift, prepared), total, noise, after)
@@ -169,7 +172,7 @@ class ScoreSession(Session[ScoreRows]):
             super().__exit__(*error)
         finally:
             forget = getattr(self._source, "forget", None)
-            if forget is not None:
+            if forget is not None and not (self._keeps and error[0] is None):
                 forget()
 
     @property

@@ -165,7 +165,7 @@ def setups() -> list[Setup]:
             formula="y ~ x | who + g",
             options={**_ALONE, "person": "who"},
             rows=panels,
-            n=MANY_ALONE,
+            n=MANY_ALONE + 200,  # of half as many persons
             m=0,
             pairs=varying(of_persons(NUMBERS)),
         ),
