@@ -507,7 +507,8 @@ def later_rows_named(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ..
     return (
         *(note.replace(UNUSED, later, 1) for note in notes),
         "Estimates are those of first rows: where these are unlike later ones (the first year of a "
-        "panel), or persons with many rows unlike others, all rows would give others.",
+        "panel), or persons with many rows unlike others, all rows would give others. dp_lm, dp_glm and "
+        "dp_feols sum up all rows of a person, a mean by 'x ~ 1'.",
     )
 
 
