@@ -313,13 +313,14 @@ class Charged:
                 cells = LevelCells(self.table, self.first, jointly=self.call.unit.jointly)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
-        counted = self.call.unit.counted
-        for name, (levels, least) in found.items():
-            if len(levels) < 2:
-                raise SchemaError(
-                    f"fewer than two levels of `{name}` have more than about {least:.0f} {counted}, as "
-                    f"release requires: declare them, limits={{'{name}': ['a', 'b']}}. {self._spent}"
-                )
+            counted = self.call.unit.counted
+            for name, (levels, least) in found.items():
+                if len(levels) < 2:
+                    raise SchemaError(
+                        f"fewer than two levels of `{name}` have more than about {least:.0f} {counted}, "
+                        f"as release requires: declare them, limits={{'{name}': ['a', 'b']}}. "
+                        f"{self._spent}"
+                    )
         return ReleasedLevels(session, found, counted)
 
     def released_design(

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dpstats.errors import DPStatsError, PassError, SchemaError, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
-from dpstats.frame.persons import Census, FirstRows, OfPersons, one_of_each
+from dpstats.frame.persons import Census, FirstRows, Lots, OfPersons, contents_of, one_of_each
 from dpstats.frame.reading import OneTable
 from dpstats.frame.rows import Block, Mask, PendingBlock, Plain
 from dpstats.frame.schema import check_table
@@ -59,7 +59,7 @@ class PersonsBlock(Opaque):
     above: Array | None
     usable: Mask
     starts: npt.NDArray[np.int64]
-    lots: npt.NDArray[np.int64]
+    lots: Lots
 
 
 class PersonsTable:
@@ -77,7 +77,7 @@ class PersonsTable:
         self._source, self._reading, self._names = source, reading, names
         self._columns = [*dict.fromkeys([*design.columns_for(ROLES), names.column])]
         self._sorted: PersonsBlock | None = None
-        self.n = _quietly(self._count)
+        self.n = quietly(self._count)
 
     def __repr__(self) -> str:
         return f"<table of {self.n} persons, d = {self.d}>"
@@ -94,7 +94,7 @@ class PersonsTable:
     def pieces(self, size: int = BLOCK_ROWS) -> Iterator[Callable[[], PersonsBlock]]:
         """Blocks of whole persons: of at most ``size`` rows, or of one person who has more."""
         if self._sorted is None:
-            self._sorted = _quietly(self.read)
+            self._sorted = quietly(self.read)
         held = self._sorted
         edges = np.append(held.starts, len(held.y))
         first = 0
@@ -200,18 +200,17 @@ def _one_of_each(piece: Callable[[], PersonsBlock], differences: bool) -> Block:
     counted = held.usable & np.isfinite(y)
     if held.weight is not None:
         counted &= held.weight > 0
-    at, counts = one_of_each(counted, held.starts, held.lots)
-    x, y, used = held.x[at], y[at], counts > differences
+    which = counted, held.starts, held.lots, contents_of(y, *held.x.T)
+    at, counts = one_of_each(*which)
+    x, one, used = held.x[at], y[at], counts > differences
     if differences:
-        other, _ = one_of_each(counted, held.starts, held.lots, 1)
-        x, y = (
-            x - held.x[other],
-            y - (held.y if held.offset is None else held.y - held.offset)[other],
-        )
-    return Block(x=np.asfortranarray(x), y=y, offset=None, weight=None, above=None, usable=used)
+        other, _ = one_of_each(*which, place=1)
+        x, one = x - held.x[other], one - y[other]
+    x[~used], one[~used] = 0.0, 0.0
+    return Block(x=np.asfortranarray(x), y=one, offset=None, weight=None, usable=used)
 
 
-def _quietly(work: Callable[[], T]) -> T:
+def quietly(work: Callable[[], T]) -> T:
     """What ``work`` returns, or an error of the package: any other may tell how many rows there are."""
     found: list[T] = []
     refused: list[tuple[type[DPStatsError], str]] = []

@@ -10,11 +10,11 @@ that no reader can have read as another value names a person; `OBJECTS` says so.
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from dpstats.frame.source import Check, DaskPartitions, Source
 from dpstats.frame.table import AS_READ, WORDS, Array, Codes, Levels, Opaque, Table
 
 Mask = npt.NDArray[np.bool_]
+Lots = npt.NDArray[np.uint64]
 
 OBJECTS = (
     "The column `{0}`, which names persons, holds Python objects: text in it that reads as a "
@@ -126,8 +127,7 @@ class Walk:
 class Census:
     """Persons as one walk meets them: each has a number, in the order of the table, and a lot.
 
-    The lot follows from the name alone. It says which of a person's rows speaks for all of them where
-    one does: which it is depends on no other person, and it may stand anywhere among them.
+    The lot follows from the name alone; see `one_of_each`.
     """
 
     def __init__(self, first: FirstRows) -> None:
@@ -147,30 +147,60 @@ class Census:
         return np.where(codes < 0, -1, np.array([*known, -1], dtype=np.int64)[codes])
 
     @property
-    def lots(self) -> npt.NDArray[np.int64]:
+    def lots(self) -> Lots:
         """Those of all persons, by their numbers."""
-        return np.array([zlib.crc32(name) for name in self._known], dtype=np.int64)
+        return np.array([_hash_of(name) for name in self._known], dtype=np.uint64)
 
 
 def one_of_each(
-    counted: Mask, starts: npt.NDArray[np.int64], lots: npt.NDArray[np.int64], next_: int = 0
+    counted: Mask, starts: npt.NDArray[np.int64], lots: Lots, contents: Lots, place: int = 0
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
     """Where the row of each person stands that speaks for all, and how many rows count of each.
 
-    Rows are sorted by person, from ``starts`` on. It is one of those that are ``counted``, as the lot
-    says, or so many farther on, the first being next to the last. Where none counts it is the first.
+    Rows are sorted by person, from ``starts`` on. It is the first of those that are ``counted``, or one
+    so many ``place`` farther on, in an order that follows from what rows hold and from the name: so it
+    depends on the rows of the person alone, wherever they stand, and all are as likely to be it. Where
+    too few count it is the first that stands.
 
     Examples
     --------
-    >>> counted = np.array([True, False, True, True, False])
-    >>> one_of_each(counted, np.array([0, 3, 4]), np.array([7, 2, 5]))
-    (array([2, 3, 4]), array([2, 1, 0]))
+    >>> counted, starts = np.array([True, False, True, True, False]), np.array([0, 3, 4])
+    >>> lots, contents = np.arange(3, dtype=np.uint64), np.arange(5, dtype=np.uint64)
+    >>> at, counts = one_of_each(counted, starts, lots, contents)
+    >>> bool(at[0] in (0, 2)), at[1:].tolist(), counts.tolist()
+    (True, [3, 4], [2, 1, 0])
     """
-    places = np.flatnonzero(counted)
-    first = np.searchsorted(places, starts)
-    counts = np.diff(np.append(first, len(places))).astype(np.int64)
-    at = first + (lots + next_) % np.maximum(counts, 1)
-    return np.where(counts > 0, np.append(places, 0)[np.where(counts > 0, at, -1)], starts), counts
+    person = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(counted))))
+    order = np.lexsort((mixed(contents ^ mixed(lots)[person]), ~counted, person))
+    counts = np.bincount(person[counted], minlength=len(starts)).astype(np.int64)
+    at = order[np.where(counts > place, starts + place, 0)]
+    return np.where(counts > place, at, starts), counts
+
+
+def contents_of(*columns: npt.NDArray[np.float64]) -> Lots:
+    """A number for each row that follows from the numbers in it."""
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        found = mixed(found ^ np.ascontiguousarray(column + 0.0).view(np.uint64))  # one zero
+    return found
+
+
+def contents_of_texts(texts: npt.NDArray[Any]) -> Lots:
+    """The same of texts, in bytes."""
+    codes, known = pd.factorize(texts)
+    return np.array([*map(_hash_of, known), 0], dtype=np.uint64)[codes]
+
+
+def mixed(values: Lots) -> Lots:
+    """Each number as another, one to one, all of whose bits depend on all bits (splitmix64)."""
+    out = values + np.uint64(0x9E3779B97F4A7C15)
+    out = (out ^ (out >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    out = (out ^ (out >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(out ^ (out >> np.uint64(31)))
+
+
+def _hash_of(text: bytes) -> int:
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
 def readable(

@@ -12,14 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstats.errors import SchemaError
+from dpstats.frame.by_person import quietly
 from dpstats.frame.formula.reads import categories_written, levels_written, used_columns
-from dpstats.frame.persons import Census, FirstRows, OfPersons, one_of_each, readable
+from dpstats.frame.persons import (
+    Census,
+    FirstRows,
+    OfPersons,
+    contents_of_texts,
+    one_of_each,
+    readable,
+)
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
 from dpstats.frame.table import AS_READ, ColumnType, Opaque, slices
 
 
 class LevelCells(Opaque):
-    """The cells of text columns of ``n`` private rows.
+    """The cells of text columns of ``n`` private rows, or persons; either number is public.
 
     ``first``: that only so many rows of every person count, where a column names the person.
     ``jointly``: that one cell of each person counts, whatever rows it has.
@@ -30,7 +38,15 @@ class LevelCells(Opaque):
         if first is not None and first.rows is not None:
             source = OfPersons(first.ordered(source), first)
         self._source, self._persons = source, first if jointly else None
-        self.n = source.size(lambda table: None, lambda rows: None)
+        self.n = quietly(self._number) if jointly else source.size(lambda _: None, lambda _: None)
+
+    def _number(self) -> int:
+        """How many persons there are."""
+        assert self._persons is not None
+        seen = Census(self._persons)
+        for table in self._source.tables([self._persons.column]):
+            seen.numbers(table)
+        return len(seen)
 
     def counts(self, name: str) -> dict[str, int]:
         """How many rows have each text. A cell that is no text, or no valid one, counts nowhere.
@@ -62,7 +78,7 @@ class LevelCells(Opaque):
         cells = cells[order]
         starts = np.searchsorted(person[order], np.arange(len(seen)))
         written = np.array([_text(cell) is not None for cell in cells], dtype=np.bool_)
-        at, counts = one_of_each(written, starts, seen.lots)
+        at, counts = one_of_each(written, starts, seen.lots, contents_of_texts(cells))
         return np.asarray(cells[at[counts > 0]])
 
     def close(self) -> None:

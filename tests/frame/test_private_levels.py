@@ -117,7 +117,7 @@ def test_a_person_who_is_replaced_moves_two_counts_by_one(
 ) -> None:
     """Whatever rows the one and the other have, if one cell of each person counts."""
     rest = [row for row in rows if row[0]]
-    tables = [rows, rest + [(9, text) for text in other]]
+    tables = [rows, [(9, text) for text in other] + rest[::-1]]  # whatever the order of rows
     one, two = (
         LevelCells(
             pd.DataFrame(t, columns=["who", "g"]), FirstRows("who", None), jointly=True

@@ -1170,8 +1170,15 @@ _PERSONS = (
     _person(
         "which row speaks for a person depends on how many persons came before",
         "dpstats/frame/persons.py",
-        "np.array([zlib.crc32(name) for name in self._known], dtype=np.int64)",
-        "np.arange(len(self._known), dtype=np.int64)",
+        "np.array([_hash_of(name) for name in self._known], dtype=np.uint64)",
+        "np.arange(len(self._known), dtype=np.uint64)",
+        f"{_PERSON}::test_who_is_replaced_changes_one_of_the_rows_that_speak_for_persons",
+    ),
+    _person(
+        "which row speaks for a person depends on where it stands",
+        "dpstats/frame/persons.py",
+        "mixed(contents ^ mixed(lots)[person])",
+        "mixed(mixed(lots)[person])",
         f"{_PERSON}::test_who_is_replaced_changes_one_of_the_rows_that_speak_for_persons",
     ),
     _person(
