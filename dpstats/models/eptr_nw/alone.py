@@ -99,7 +99,11 @@ def curve_design(charged: Charged, formula: str, limits: Mapping[str, Any] | Non
         _refuse_text(text, table)
         design = private_design(text, table, limits, releases_levels=False, numbers=True)
     require_numbers(design)
-    # rows beyond a declared range are not moved to its end
+    return without_boxes(design)
+
+
+def without_boxes(design: Design) -> Design:
+    """The design of rows that are not moved to the end of a declared range where they lie beyond it."""
     return replace(design, boxes={})
 
 

@@ -8,6 +8,7 @@ sums or nodes; any number of predictions follow. The privacy is proved in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
@@ -20,7 +21,7 @@ from dpstats.errors import ArgumentError, warn_of_plan
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.threads import one_blas_thread
-from dpstats.models.eptr_nw.alone import AloneTask, curve_alone, curve_design
+from dpstats.models.eptr_nw.alone import AloneTask, curve_alone, curve_design, without_boxes
 from dpstats.models.eptr_nw.fit import (
     KernelFit,
     adaptive,
@@ -54,6 +55,11 @@ _KINDS: dict[str, Kind] = {
     "ptr": "tested",
     "paper": "paper",
 }
+
+
+_AMPLE, _EACH = 2.0, 30.0
+"""Times the least n mu without public rows, and times their number, from where private rows tell more of
+a curve than public ones."""
 
 
 @one_blas_thread()
@@ -98,7 +104,8 @@ def eptr_nw(
     public : table, optional
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
         that the private rows correct, the bandwidths and the cut. Without them a part of the total
-        finds out where the rows lie, and pays for a first curve that tells a polynomial.
+        finds out where the rows lie, and pays for a first curve that tells a polynomial; so it is done
+        too, with a note, where n mu is more than 30 times as large as their number.
     epsilon, delta, mu, rho : float
         The total privacy of the call in one unit; the methods other than "gp" take epsilon and delta.
     at : table, array or mapping, optional
@@ -216,17 +223,26 @@ def eptr_nw(
             sizes = find_bandwidths(bandwidth, design.terms[1:])
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
-        setting = None
+        setting: CurveSetting | None = None
+        left_out: tuple[str, ...] = ()
         release: Callable[[Noise], KernelFit]
+        d = len(design.terms)
+        least = least_budget(d + 1)  # a curve is more than a line
+        if not alone:
+            find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
+            setting = find(2 / spend.mu)
+            told = rows.n * spend.mu  # by private rows
+            enough = told >= max(_AMPLE * least, _EACH * (setting.m or math.inf))
+            if method == "gp" and public is not None and sizes is None and enough:
+                alone, left_out, setting = True, _left_out(setting.m, rows.n), None
+                design = without_boxes(design)
+                rows = charged.rows(design)
         if alone:
-            d = len(design.terms)
-            least = least_budget(d + 1)  # a curve is more than a line
             check_budget(rows.n, d, spend.mu, call.unit, delta, least)
             task = AloneTask.of(design, limits or {}, sizes, find_points(at, design))
             release = partial(curve_alone, rows, task, spend.gaussian)
         else:
-            find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
-            setting = find(2 / spend.mu)
+            assert setting is not None
             release = _way(rows, setting, method, degree, spend, find)
         planned: tuple[str, ...] = ()
         if method == "gp":
@@ -240,6 +256,7 @@ def eptr_nw(
         unused = not_used(*counted, rows.n, design, public is None, FAR_FROM_RANGE)
         planned += later_rows_named(unused, call.unit)
     planned += beyond_note(fit.setting, design.terms[1:])
+    planned += left_out
     qualified = planned + charged.notes(rows.n, public, m=fit.setting.m)
     outcome = fit.outcome.items(qualified) | {"answers": fit.answers}
     model = KernelModel(
@@ -255,6 +272,14 @@ def eptr_nw(
         **outcome,
     )
     return charged.released(model)
+
+
+def _left_out(m: int | None, n: int) -> tuple[str, ...]:
+    """That so few public rows tell less of a curve than private ones do."""
+    return (
+        f"{m} public rows are few beside {n} private ones at this budget, and were left out: what they "
+        "would tell was found in the private rows. State bandwidth= to have them used.",
+    )
 
 
 def _way(

@@ -798,3 +798,22 @@ def test_a_bandwidth_that_few_public_rows_choose_wide_is_said_to_flatten_bends()
         stated = eptr_nw("y ~ x", rows[40:], rows[:40], bandwidth=float(fit.bandwidth["x"]), **call)
         assert not any("chosen on few public rows" in note for note in stated.notes)
     assert 0 < sum(said) < len(said)
+
+
+def test_few_public_rows_beside_many_private_ones_are_left_out() -> None:
+    """Bandwidth and ends would be theirs: ten times the error for a straight line."""
+    rng = np.random.default_rng(3)
+
+    def rows(n: int) -> pd.DataFrame:
+        x = rng.uniform(-2, 2, n)
+        return pd.DataFrame({"x": x, "y": 2 * x + 0.5 * rng.normal(size=n)})
+
+    private, public = rows(4000), rows(400)
+    alone = eptr_nw("y ~ x", private, mu=1, seed=1)
+    few = eptr_nw("y ~ x", private, public[:40], mu=1, seed=1)
+    assert few.curve.equals(alone.curve)
+    assert any("40 public rows are few beside 4000" in note for note in few.notes)
+    for how in ({"public": public}, {"public": public[:40], "bandwidth": 0.5}):
+        used = eptr_nw("y ~ x", private, mu=1, seed=1, **how)
+        assert used.m == len(how["public"])
+        assert not any("were left out" in note for note in used.notes)
