@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -45,6 +46,7 @@ from dpstats.models.eptr_nw.releases import require_room
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
 from dpstats.propose_test.call import Kind, Spend
 from dpstats.public_input import check_sizes, require_bounds, without_person
+from dpstats.report.released import Diagnostic
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget, least_budget
 from dpstats.score_rounds.notes import later_rows_named, not_used
@@ -57,9 +59,9 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-_AMPLE, _EACH = 2.0, 30.0
-"""Times the least n mu without public rows, and times their number, from where private rows tell more of
-a curve than public ones."""
+_AMPLE, _SQUARED = 2.0, 0.2
+"""Times the least n mu without public rows, and times the square of their number, from where private rows
+tell more of a curve than public ones: from 500 for 50 of these, 2000 for 100, and 18,000 for 300."""
 
 
 @one_blas_thread()
@@ -105,7 +107,7 @@ def eptr_nw(
         Public rows of the same columns, twenty or more. They give the range, a public polynomial
         that the private rows correct, the bandwidths and the cut. Without them a part of the total
         finds out where the rows lie, and pays for a first curve that tells a polynomial; so it is done
-        too, with a note, where n mu is more than 30 times as large as their number.
+        too where n mu is more than a fifth of the square of their number, as a line of diagnostics says.
     epsilon, delta, mu, rho : float
         The total privacy of the call in one unit; the methods other than "gp" take epsilon and delta.
     at : table, array or mapping, optional
@@ -224,7 +226,7 @@ def eptr_nw(
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
         setting: CurveSetting | None = None
-        left_out: tuple[str, ...] = ()
+        left_out: tuple[Diagnostic, ...] = ()
         release: Callable[[Noise], KernelFit]
         d = len(design.terms)
         least = least_budget(d + 1)  # a curve is more than a line
@@ -232,9 +234,9 @@ def eptr_nw(
             find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
             setting = find(2 / spend.mu)
             told = rows.n * spend.mu  # by private rows
-            enough = told >= max(_AMPLE * least, _EACH * (setting.m or math.inf))
+            enough = told >= max(_AMPLE * least, _SQUARED * (setting.m or math.inf) ** 2)
             if method == "gp" and public is not None and sizes is None and enough:
-                alone, left_out, setting = True, _left_out(setting.m, rows.n), None
+                alone, left_out, setting = True, (_left_out(setting.m, rows.n),), None
                 design = without_boxes(design)
                 rows = charged.rows(design)
         if alone:
@@ -256,9 +258,9 @@ def eptr_nw(
         unused = not_used(*counted, rows.n, design, public is None, FAR_FROM_RANGE)
         planned += later_rows_named(unused, call.unit)
     planned += beyond_note(fit.setting, design.terms[1:])
-    planned += left_out
     qualified = planned + charged.notes(rows.n, public, m=fit.setting.m)
-    outcome = fit.outcome.items(qualified) | {"answers": fit.answers}
+    told_by = replace(fit.outcome, diagnostics=(*fit.outcome.diagnostics, *left_out))
+    outcome = told_by.items(qualified) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,
@@ -274,12 +276,13 @@ def eptr_nw(
     return charged.released(model)
 
 
-def _left_out(m: int | None, n: int) -> tuple[str, ...]:
+def _left_out(m: int | None, n: int) -> Diagnostic:
     """That so few public rows tell less of a curve than private ones do."""
-    return (
-        f"{m} public rows are few beside {n} private ones at this budget, and were left out: what they "
-        "would tell was found in the private rows. State bandwidth= to have them used.",
+    few = (
+        f"few beside {n} private ones at this budget, and left out: what they would tell was found in "
+        "these; bandwidth= has them used"
     )
+    return Diagnostic("public rows", m, None, few)
 
 
 def _way(

@@ -812,8 +812,8 @@ def test_few_public_rows_beside_many_private_ones_are_left_out() -> None:
     alone = eptr_nw("y ~ x", private, mu=1, seed=1)
     few = eptr_nw("y ~ x", private, public[:40], mu=1, seed=1)
     assert few.curve.equals(alone.curve)
-    assert any("40 public rows are few beside 4000" in note for note in few.notes)
+    assert few.diagnostics().loc["public rows", "value"] == 40
     for how in ({"public": public}, {"public": public[:40], "bandwidth": 0.5}):
         used = eptr_nw("y ~ x", private, mu=1, seed=1, **how)
         assert used.m == len(how["public"])
-        assert not any("were left out" in note for note in used.notes)
+        assert "public rows" not in used.diagnostics().index
