@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 from scipy import special
 
 from dpstats.accounting.privacy import Privacy, Total
@@ -25,13 +26,15 @@ from dpstats.models.linear.fit import opened_rounds, solved_by_rounds
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds, LinearStep
 from dpstats.propose_test.outcome import Outcome
-from dpstats.score_rounds.estimate import Step
+from dpstats.score_rounds.estimate import Pooled, Step
+from dpstats.score_rounds.leaning import Leaning
 from dpstats.score_rounds.releases import Round
 from dpstats.score_rounds.rounds import RoundPlan
-from dpstats.score_rounds.tails import Tail
 
 _REACH = 2.0
 """Times what the noise of the step before lets expect: how far the last step may go."""
+_BENT = 5.0
+"""Residuals of rows that are cut, over the usual one, where scores lean as where a mean bends."""
 _DEARER = 1.2
 """Times the error with a mean score at the same cost, from which a note names dp_lm."""
 
@@ -54,14 +57,29 @@ class SolutionRounds(LinearRounds):
 
     session: StepSession
     last: LastStep | None = field(default=None, init=False)
+    leans: Leaning | None = field(default=None, init=False)
 
     def plan(self) -> RoundPlan:
-        """As that of a linear fit; what its last score would cost is left to the step."""
-        plan = super().plan()
-        return replace(plan, shares=replace(plan.shares, score=0.0)) if plan.last else plan
+        """As that of a linear fit; what its last score would cost is left to the step.
 
-    def _long_scores(self, tail: Tail) -> None:
-        """No mean score is cut in the last round: it releases its step, which has bounds of its own."""
+        That step has bounds of its own, and does not cut scores farther out where they lean.
+        """
+        plan = super().plan()
+        if not plan.last:
+            return plan
+        self.leans = plan.lean
+        return replace(plan, shares=replace(plan.shares, score=0.0), lean=None)
+
+    def pooled(self) -> Pooled:
+        """That of a linear fit, with what the last step leaves where scores lean."""
+        found, leans = super().pooled(), self.leans
+        if leans is None:
+            return found
+        assert self.ready.radius is not None
+        rows, unit = self.ready.longer, self.plans[-1].cut.unit
+        beyond = float(np.interp(self.ready.radius, rows.lengths, rows.excess()))
+        left = leans.left + _BENT * unit * beyond
+        return replace(found, left=(*found.left, left * leans.direction))
 
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         """The last step, as it is released; of others the step that their score gives."""

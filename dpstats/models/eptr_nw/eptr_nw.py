@@ -60,8 +60,8 @@ _KINDS: dict[str, Kind] = {
 
 
 _AMPLE, _SQUARED = 2.0, 0.2
-"""Times the least n mu without public rows, and times the square of their number, from where private rows
-tell more of a curve than public ones: from 500 for 50 of these, 2000 for 100, and 18,000 for 300."""
+"""Times the least n mu without public rows, and times the square of their number, from where private
+rows tell more of a curve than public ones: from 500 for 50 of these, 2000 for 100, 18,000 for 300."""
 
 
 @one_blas_thread()
