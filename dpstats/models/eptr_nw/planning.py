@@ -184,6 +184,10 @@ def unsure(above: Floats, below: Floats) -> Floats:
     return np.asarray(np.abs(above - below) + (above + below) / 2)
 
 
+_NO_SIDE = Side(0.0, 0.0, 0.0, None)
+"""Nothing is longer than any length."""
+
+
 @dataclass(frozen=True)
 class Residuals:
     """What a released histogram tells of residuals from the public fit.
@@ -249,8 +253,12 @@ class Residuals:
 
     def of_marks(self) -> Residuals:
         """Where responses are zero or one: no residual is longer than one, and none is cut."""
-        none = Side(0.0, 0.0, 0.0, None)
-        return replace(self, above=none, below=none, quantile90=1.0)
+        return replace(self, above=_NO_SIDE, below=_NO_SIDE, quantile90=1.0)
+
+    @property
+    def marks(self) -> bool:
+        """Whether responses are zero or one; see `of_marks`."""
+        return self.above == self.below == _NO_SIDE
 
     def body(self) -> tuple[float, float]:
         """Middle and half width of where most residuals lie."""

@@ -319,12 +319,16 @@ class KernelModel(TestedResult):
         prediction = self._at(z)
         sd, half = _errors(prediction, level)
         frame = pd.DataFrame(z * self.setting.smoothing.bandwidth, columns=list(self.covariates))
-        return frame.assign(
-            fit=prediction.value,
-            std_error=sd,
-            lwr=prediction.value - half,
-            upr=prediction.value + half,
-        )
+        fit, lwr, upr = self._ends(prediction.value, half)
+        return frame.assign(fit=fit, std_error=sd, lwr=lwr, upr=upr)
+
+    def _ends(self, fit: Floats, half: Floats) -> tuple[Floats, ...]:
+        """The curve and its interval; between 0 and 1 where responses are no more and no less."""
+        found = fit, fit - half, fit + half
+        sums = isinstance(self.values, SumsCurve) and self.values.residuals.marks
+        if sums or self.design.response_kind == "bool":
+            return tuple(np.clip(values, 0.0, 1.0) for values in found)
+        return found
 
     def _at(self, z: Floats, errors: bool = True) -> Prediction:
         """The curve, and nothing where no row is: none released, none public, and none taken in."""
@@ -379,9 +383,10 @@ class KernelModel(TestedResult):
             prediction = self._at(z[alive], errors=not plain)
             fit[alive] = prediction.value
             half[alive] = _errors(prediction, level)[1]
+        fit, lwr, upr = self._ends(fit, half)
         if plain:
             return pd.Series(fit, index=index, name="fit")
-        return pd.DataFrame({"fit": fit, "lwr": fit - half, "upr": fit + half}, index=index)
+        return pd.DataFrame({"fit": fit, "lwr": lwr, "upr": upr}, index=index)
 
     def _require_table(self, newdata: Any) -> None:
         """Refuse bare numbers, and say how they are given."""

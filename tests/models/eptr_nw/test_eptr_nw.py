@@ -817,3 +817,16 @@ def test_few_public_rows_beside_many_private_ones_are_left_out() -> None:
         used = eptr_nw("y ~ x", private, mu=1, seed=1, **how)
         assert used.m == len(how["public"])
         assert "public rows" not in used.diagnostics().index
+
+
+def test_curves_of_truths_stay_between_zero_and_one() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=3000)
+    table = pd.DataFrame({"x": x, "y": rng.random(3000) < 1 / (1 + np.exp(-3 * x - 1))})
+    for public in (None, table[:300]):
+        fit = eptr_nw("y ~ x", table, public, mu=1, seed=1)
+        found = fit.curve[["fit", "lwr", "upr"]].dropna()
+        assert found.min().min() >= 0
+        assert found.max().max() <= 1
+        ends = fit.predict({"x": [-2.0, 2.0]}, interval="confidence")
+        assert ((ends >= 0) & (ends <= 1)).all(axis=None)
