@@ -184,10 +184,6 @@ def unsure(above: Floats, below: Floats) -> Floats:
     return np.asarray(np.abs(above - below) + (above + below) / 2)
 
 
-_NO_SIDE = Side(0.0, 0.0, 0.0, None)
-"""Nothing is longer than any length."""
-
-
 @dataclass(frozen=True)
 class Residuals:
     """What a released histogram tells of residuals from the public fit.
@@ -253,12 +249,13 @@ class Residuals:
 
     def of_marks(self) -> Residuals:
         """Where responses are zero or one: no residual is longer than one, and none is cut."""
-        return replace(self, above=_NO_SIDE, below=_NO_SIDE, quantile90=1.0)
+        none = Side(0.0, 0.0, 0.0, None)
+        return replace(self, above=none, below=none, quantile90=1.0)
 
     @property
     def marks(self) -> bool:
         """Whether responses are zero or one; see `of_marks`."""
-        return self.above == self.below == _NO_SIDE
+        return self.above.part == self.below.part == 0.0
 
     def body(self) -> tuple[float, float]:
         """Middle and half width of where most residuals lie."""
