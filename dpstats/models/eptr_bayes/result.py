@@ -72,7 +72,7 @@ class BayesModel(TestedResult):
 
     _other_names: ClassVar[dict[str, str]] = TestedResult._other_names | {
         **dict.fromkeys(
-            ("score", "accuracy", "error_rate"),
+            ("score", "accuracy", "error_rate", "confusion_matrix", "classification_report"),
             "balanced_error(rows), or confusion(rows), whose diagonal counts what is right",
         ),
         **dict.fromkeys(("estimate", "theta_"), "means, and priors"),
@@ -193,7 +193,9 @@ class BayesModel(TestedResult):
             column per class.
         """
         if not one_of(type, ("class", "prob")):
-            raise ArgumentError(f"type must be 'class' or 'prob', not {shown(type)}.")
+            raise ArgumentError(
+                f"type must be 'class' or 'prob' (posterior probabilities), not {shown(type)}."
+            )
         if newdata is None:
             raise NotReleasedError(
                 "predict() needs newdata: classes of the private rows are not released."

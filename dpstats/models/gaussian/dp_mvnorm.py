@@ -230,7 +230,8 @@ def dp_mvnorm(
     Parameters
     ----------
     formula : str or list of str
-        ``"~ x1 + log(x2)"``, or a list of columns. Functions and categories as for `dp_lm`.
+        ``"~ x1 + log(x2)"``, or a list of columns. Functions as for `dp_lm`; levels of
+        text without public rows are declared, ``limits={"g": ["a", "b"]}``, and not released.
     {data}
         Rows with missing or infinite values are not used.
     public : table, optional
