@@ -256,14 +256,14 @@ def check_budget(
     stated = (
         "" if delta is None else f" (epsilon = {_at_least(enough.epsilon(delta), 3)} at this delta)"
     )
-    of_columns = "one column" if d == 1 else f"{d} columns"
+    columns = "one column" if d == 1 else f"{d} columns"
     lacking, sample = "without public rows", "a public sample, public=frame"
     if public is not None:
         what = _not_shown(public)
         lacking = f"of which the {public.m} public rows do not determine all{what}"
         sample = "public rows that have what these lack"
     raise ArgumentError(
-        f"{n} private {unit.counted} at mu = {in_prose(mu * unit.times, 3)} are too few for {of_columns} "
+        f"{n} private {unit.counted} at mu = {in_prose(mu * unit.times, 3)} are too few for {columns} "
         f"{lacking}: the fit would be little but noise. mu = {_at_least(enough.mu, 3)}{stated} "
         f"would do, or {math.ceil(least / mu)} {unit.counted}, or fewer columns; or {sample}."
     )
