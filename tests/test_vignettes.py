@@ -46,7 +46,7 @@ PAGES = {
     "panels.py": (
         "Errors: clustered by `who`",
         "Fixed effects: who (within persons); year (6 levels)",
-        "year:treat  2010     0.000      0.000     0.000      0.000  0.000     0.000",
+        "year:treat 2010         0         0        0         0     0        0",
         "first stage of hours: F (iid errors, and noise)",
         "0   -inf    inf",
         "Within R-squared",

@@ -28,7 +28,10 @@ _OF_A_DESIGN = "histogram of row lengths", "second moments of the design"
 _AT_AN_ANCHOR = "histogram of information lengths", "information at the anchor"
 _SHARES = "shares of truncated and of empty rows"
 _SHARES_OUTSIDE = "shares of truncated rows, of empty ones and of those outside limits"
-_OF_PERSONS = ", and of persons with unused rows"
+_SHARES_OF_PERSONS = "shares of truncated and of empty persons, and of those with unused rows"
+_SHARES_OF_LIMITED_PERSONS = (
+    "shares of truncated persons, of empty ones, of those outside limits, and with unused rows"
+)
 
 
 @dataclass(frozen=True)
@@ -374,11 +377,14 @@ class ScoreSession(Session[ScoreRows]):
             what, unit = "mean squared residual", (square / steps) ** 2 / n
             release = self._vector(what, totals.squares, float(steps**2), unit, squares)
             mean_square, mean_square_sd = float(release.value[0]), release.noise_sd
-        named, counted = _SHARES, {"cut_share": totals.cut, "empty_share": totals.empty}
+        names = (_SHARES, _SHARES_OUTSIDE)
+        counted = {"cut_share": totals.cut, "empty_share": totals.empty}
         if self._limited:
-            named, counted["outside"] = _SHARES_OUTSIDE, totals.outside
+            counted["outside"] = totals.outside
         if self.by_person:
-            named, counted["partly"] = named + _OF_PERSONS, totals.partly
+            names = (_SHARES_OF_PERSONS, _SHARES_OF_LIMITED_PERSONS)
+            counted["partly"] = totals.partly
+        named = names[self._limited]
         rows = self._counts(named, np.concatenate([*counted.values()]), counts, per=n)
         shares: dict[str, float] = dict(zip(counted, rows.value.tolist(), strict=True))
         return RowSummary(mean_square, mean_square_sd, share_sd=rows.noise_sd, **shares)
@@ -412,6 +418,6 @@ CLAIMS = (
     Claim("mean squared residual", SQUARE, "c^2", "ScoreSession.round"),
     Claim(_SHARES, COUNTS, "sqrt(2)", "ScoreRows.sums"),
     Claim(_SHARES_OUTSIDE, COUNTS, "sqrt(2)", "ScoreRows.sums"),
-    Claim(_SHARES + _OF_PERSONS, COUNTS, "sqrt(2)", "ScoreRows.sums"),
-    Claim(_SHARES_OUTSIDE + _OF_PERSONS, COUNTS, "sqrt(2)", "ScoreRows.sums"),
+    Claim(_SHARES_OF_PERSONS, COUNTS, "sqrt(2)", "ScoreRows.sums"),
+    Claim(_SHARES_OF_LIMITED_PERSONS, COUNTS, "sqrt(2)", "ScoreRows.sums"),
 )

@@ -85,10 +85,9 @@ class Call:
 
 def _listed(setup: Setup) -> Call:
     """With as many rows as a test needs for a third of its total."""
-    options, n = dict(setup.options), setup.n
+    options, n = dict(setup.options), setup.many or setup.n
     if "delta" in options:
         options["epsilon"] = 2.0 if setup.method == "paper" else 6.0  # its proof ends there
-        n = setup.many
     options["public"] = setup.rows(setup.m, PUBLIC_SEED) if setup.m else None
     table = setup.rows(n, PRIVATE_SEED)
     return Call(setup.function, setup.method, table, options, before=(setup.formula,))

@@ -34,6 +34,8 @@ from tests.audits.adversaries.regression_rows import (
 )
 from tests.audits.watched import Watched
 
+_MANY_PERSONS = MANY_ALONE + 400
+"""Of half as many persons a third of a usual total tells without public rows."""
 _ALONE: dict[str, Any] = {**GAUSSIAN, "limits": {"g": LIMITS["g"]}}
 
 
@@ -54,6 +56,7 @@ def setups() -> list[Setup]:
             options={**_ALONE, "person": "who"},
             n=MANY_ALONE,
             m=0,
+            many=_MANY_PERSONS,
             rows=persons,
             pairs=of_persons(NUMBERS),
         ),
@@ -131,6 +134,7 @@ def setups() -> list[Setup]:
             rows=partial(persons, response="count"),
             n=MANY_ALONE,
             m=0,
+            many=_MANY_PERSONS,
             pairs=of_persons(COUNTED),
         )
     )

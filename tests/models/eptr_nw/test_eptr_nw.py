@@ -786,8 +786,8 @@ def test_a_bandwidth_that_few_public_rows_choose_wide_is_said_to_flatten_bends()
     said = []
     for seed in range(310, 320):
         rng = np.random.default_rng(seed)
-        x = rng.exponential(0.35, 3040)
-        rows = pd.DataFrame({"x": x, "y": rng.random(3040) < 0.5 + 0.35 * np.sin(3 * x)}).astype(
+        x = rng.exponential(0.35, 1540)
+        rows = pd.DataFrame({"x": x, "y": rng.random(1540) < 0.5 + 0.35 * np.sin(3 * x)}).astype(
             float
         )
         call: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "seed": seed}
