@@ -352,7 +352,8 @@ _ROWS = (
         "dpstats/score_rounds/person_rows.py",
         "        values[~alive] = 0.0\n",
         "",
-        "tests/models/feols/test_dp_feols.py::test_missing_cells_leave_the_other_rows_of_a_person",
+        "tests/score_rounds/test_person_rows.py::"
+        "test_rows_that_cannot_be_used_are_nothing_within_persons",
     ),
     _rows(
         "rows without a name are those of the first person",

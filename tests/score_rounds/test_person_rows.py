@@ -87,6 +87,17 @@ def test_without_public_rows_and_noise_it_is_the_same() -> None:
     _agree(dp_glm("y ~ x", yes, person="who", **_EXACT), reference)
 
 
+def test_rows_that_cannot_be_used_are_nothing_within_persons() -> None:
+    """Not even the mean of their person, less nothing."""
+    design = declare_design("y ~ 0 + x", {"y": float, "x": float})
+    table = pd.DataFrame({"who": list("ppp"), "x": [1.0, 5.0, np.nan], "y": [2.0, 4.0, 9.0]})
+    source = open_persons(design, table, Reading(), FirstRows("who", None))
+    rows = PersonRows(source, LeastSquares(), np.eye(1), np.zeros(1), within=True)
+    (slab,) = rows._over(lambda slab: slab)
+    assert slab.z.tolist() == [[-2.0, 2.0, 0.0]]
+    assert slab.y.tolist() == [-1.0, 1.0, 0.0]
+
+
 def test_without_public_rows_intervals_hold() -> None:
     """At mu = 1; of forty intervals of a right one twelve miss with a probability below 1e-6."""
     held = 0
