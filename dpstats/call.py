@@ -304,13 +304,14 @@ class Charged:
                 f"limits={{'{names[0]}': ['a', 'b']}}, or ask for a larger epsilon."
             )
 
-    def levels(self, names: Sequence[str], noise: Noise) -> ReleasedLevels:
-        """Release the levels of text columns; of none, nothing is read."""
+    def levels(self, names: Sequence[str], n: int, noise: Noise) -> ReleasedLevels:
+        """Release the levels of text columns of n rows, or persons; of none, nothing is read."""
         if not names:
             return ReleasedLevels(None, {})
         with ErrorsWithoutTrace():
             with naming("the private data"):
-                cells = LevelCells(self.table, self.first, jointly=self.call.unit.jointly)
+                persons = n if self.call.unit.jointly else None
+                cells = LevelCells(self.table, self.first, persons=persons)
             with LevelSession(cells, self.call.per_row, noise) as session:
                 found = session.levels(names, _LEVELS_SHARE)
             counted = self.call.unit.counted

@@ -23,7 +23,15 @@ import numpy.typing as npt
 from dpstats.errors import DPStatsError, PassError, SchemaError, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
-from dpstats.frame.persons import Census, FirstRows, Lots, OfPersons, contents_of, one_of_each
+from dpstats.frame.persons import (
+    Census,
+    FirstRows,
+    Lots,
+    OfPersons,
+    by_lot,
+    by_person,
+    contents_of,
+)
 from dpstats.frame.reading import OneTable
 from dpstats.frame.rows import Block, Mask, PendingBlock, Plain
 from dpstats.frame.schema import check_table
@@ -77,7 +85,7 @@ class PersonsTable:
         self._source, self._reading, self._names = source, reading, names
         self._columns = [*dict.fromkeys([*design.columns_for(ROLES), names.column])]
         self._sorted: PersonsBlock | None = None
-        self.n = quietly(self._count)
+        self.n = _quietly(self._count)
 
     def __repr__(self) -> str:
         return f"<table of {self.n} persons, d = {self.d}>"
@@ -94,7 +102,7 @@ class PersonsTable:
     def pieces(self, size: int = BLOCK_ROWS) -> Iterator[Callable[[], PersonsBlock]]:
         """Blocks of whole persons: of at most ``size`` rows, or of one person who has more."""
         if self._sorted is None:
-            self._sorted = quietly(self.read)
+            self._sorted = _quietly(self.read)
         held = self._sorted
         edges = np.append(held.starts, len(held.y))
         first = 0
@@ -142,9 +150,7 @@ class PersonsTable:
         if len(seen) != self.n:
             raise PassError(_OTHERS)
         person = np.concatenate(persons)
-        order = np.argsort(person, kind="stable")
-        order = order[np.searchsorted(person[order], 0) :]
-        starts = np.searchsorted(person[order], np.arange(self.n))
+        order, starts = by_person(person, self.n)
         x = np.empty((len(order), self.d), order="F")
         for j in range(self.d):
             x[:, j] = np.concatenate([b.x[:, j] for b in blocks])[order]
@@ -162,7 +168,7 @@ class OneOfEach(Opaque):
     """One row of every person as a table: a row of it depends on the rows and the name of one person.
 
     So where a person is replaced by another, one of its rows is. It is one of those that can be used
-    (`persons.one_of_each`); of ``differences`` that less the next one, for persons who have two.
+    (`persons.by_lot`); of ``differences`` that less the next one, for persons who have two.
     """
 
     persons: PersonsTable
@@ -200,17 +206,17 @@ def _one_of_each(piece: Callable[[], PersonsBlock], differences: bool) -> Block:
     counted = held.usable & np.isfinite(y)
     if held.weight is not None:
         counted &= held.weight > 0
-    which = counted, held.starts, held.lots, contents_of(y, *held.x.T)
-    at, counts = one_of_each(*which)
-    x, one, used = held.x[at], y[at], counts > differences
+    order, counts = by_lot(counted, held.starts, held.lots, contents_of(y, *held.x.T))
+    at, used = order[held.starts], counts > differences
+    x, one = held.x[at], y[at]
     if differences:
-        other, _ = one_of_each(*which, place=1)
+        other = order[np.minimum(held.starts + 1, len(order) - 1)]
         x, one = x - held.x[other], one - y[other]
     x[~used], one[~used] = 0.0, 0.0
     return Block(x=np.asfortranarray(x), y=one, offset=None, weight=None, usable=used)
 
 
-def quietly(work: Callable[[], T]) -> T:
+def _quietly(work: Callable[[], T]) -> T:
     """What ``work`` returns, or an error of the package: any other may tell how many rows there are."""
     found: list[T] = []
     refused: list[tuple[type[DPStatsError], str]] = []

@@ -127,7 +127,7 @@ class Walk:
 class Census:
     """Persons as one walk meets them: each has a number, in the order of the table, and a lot.
 
-    The lot follows from the name alone; see `one_of_each`.
+    The lot follows from the name alone; see `by_lot`.
     """
 
     def __init__(self, first: FirstRows) -> None:
@@ -152,29 +152,42 @@ class Census:
         return np.array([_hash_of(name) for name in self._known], dtype=np.uint64)
 
 
-def one_of_each(
-    counted: Mask, starts: npt.NDArray[np.int64], lots: Lots, contents: Lots, place: int = 0
+def by_person(
+    person: npt.NDArray[np.int64], persons: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
-    """Where the row of each person stands that speaks for all, and how many rows count of each.
+    """Rows sorted by person, those of nobody left out, and where each person's begin among them.
 
-    Rows are sorted by person, from ``starts`` on. It is the first of those that are ``counted``, or one
-    so many ``place`` farther on, in an order that follows from what rows hold and from the name: so it
-    depends on the rows of the person alone, wherever they stand, and all are as likely to be it. Where
-    too few count it is the first that stands.
+    Examples
+    --------
+    >>> order, starts = by_person(np.array([1, -1, 0, 1]), 2)
+    >>> order.tolist(), starts.tolist()
+    ([2, 0, 3], [0, 1])
+    """
+    order = np.argsort(person, kind="stable")
+    order = order[np.searchsorted(person[order], 0) :]
+    return order, np.searchsorted(person[order], np.arange(persons)).astype(np.int64)
+
+
+def by_lot(
+    counted: Mask, starts: npt.NDArray[np.int64], lots: Lots, contents: Lots
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    """Rows that are sorted by person, those of each drawn by lot; and how many count of each person.
+
+    Those that are ``counted`` come first, in an order that follows from what rows hold and from the
+    name: so the first, which speaks for a person, depends on the rows of that person alone, wherever
+    they stand, and all are as likely to be it.
 
     Examples
     --------
     >>> counted, starts = np.array([True, False, True, True, False]), np.array([0, 3, 4])
     >>> lots, contents = np.arange(3, dtype=np.uint64), np.arange(5, dtype=np.uint64)
-    >>> at, counts = one_of_each(counted, starts, lots, contents)
-    >>> bool(at[0] in (0, 2)), at[1:].tolist(), counts.tolist()
-    (True, [3, 4], [2, 1, 0])
+    >>> order, counts = by_lot(counted, starts, lots, contents)
+    >>> sorted(order[:2].tolist()), order[2:].tolist(), counts.tolist()
+    ([0, 2], [1, 3, 4], [2, 1, 0])
     """
     person = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(counted))))
     order = np.lexsort((mixed(contents ^ mixed(lots)[person]), ~counted, person))
-    counts = np.bincount(person[counted], minlength=len(starts)).astype(np.int64)
-    at = order[np.where(counts > place, starts + place, 0)]
-    return np.where(counts > place, at, starts), counts
+    return order, np.bincount(person[counted], minlength=len(starts)).astype(np.int64)
 
 
 def contents_of(*columns: npt.NDArray[np.float64]) -> Lots:

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpstats.errors import SchemaError
-from dpstats.frame.by_person import quietly
 from dpstats.frame.formula.reads import categories_written, levels_written, used_columns
 from dpstats.frame.persons import (
     Census,
     FirstRows,
     OfPersons,
+    by_lot,
+    by_person,
     contents_of_texts,
-    one_of_each,
     readable,
 )
 from dpstats.frame.source import BLOCK_ROWS, DaskPartitions, column_types, open_source
@@ -30,23 +30,17 @@ class LevelCells(Opaque):
     """The cells of text columns of ``n`` private rows, or persons; either number is public.
 
     ``first``: that only so many rows of every person count, where a column names the person.
-    ``jointly``: that one cell of each person counts, whatever rows it has.
+    ``persons``: how many there are, where one cell of each counts, whatever rows they have.
     """
 
-    def __init__(self, data: Any, first: FirstRows | None = None, *, jointly: bool = False) -> None:
+    def __init__(
+        self, data: Any, first: FirstRows | None = None, *, persons: int | None = None
+    ) -> None:
         source: Any = open_source(data)
         if first is not None and first.rows is not None:
             source = OfPersons(first.ordered(source), first)
-        self._source, self._persons = source, first if jointly else None
-        self.n = quietly(self._number) if jointly else source.size(lambda _: None, lambda _: None)
-
-    def _number(self) -> int:
-        """How many persons there are."""
-        assert self._persons is not None
-        seen = Census(self._persons)
-        for table in self._source.tables([self._persons.column]):
-            seen.numbers(table)
-        return len(seen)
+        self._source, self._persons = source, None if persons is None else first
+        self.n = source.size(lambda _: None, lambda _: None) if persons is None else persons
 
     def counts(self, name: str) -> dict[str, int]:
         """How many rows have each text. A cell that is no text, or no valid one, counts nowhere.
@@ -73,13 +67,11 @@ class LevelCells(Opaque):
             persons.append(seen.numbers(table))
             texts.append(readable(partial(table.texts, name), 0, table.n))
         person, cells = np.concatenate(persons), np.concatenate(texts)
-        order = np.argsort(person, kind="stable")
-        order = order[np.searchsorted(person[order], 0) :]
+        order, starts = by_person(person, len(seen))
         cells = cells[order]
-        starts = np.searchsorted(person[order], np.arange(len(seen)))
         written = np.array([_text(cell) is not None for cell in cells], dtype=np.bool_)
-        at, counts = one_of_each(written, starts, seen.lots, contents_of_texts(cells))
-        return np.asarray(cells[at[counts > 0]])
+        order, counts = by_lot(written, starts, seen.lots, contents_of_texts(cells))
+        return np.asarray(cells[order[starts[counts > 0]]])
 
     def close(self) -> None:
         """Forget the rows."""

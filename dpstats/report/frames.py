@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from dpstats.arrays import Floats
 from dpstats.report.folding import Align
 from dpstats.report.table import Table
 
@@ -49,3 +50,21 @@ def _cells(column: pd.DataFrame) -> list[str]:
     with pd.option_context("display.max_colwidth", None):
         text = column.to_string(header=False, index=False, float_format=_NUMBER)
         return [line.strip() for line in text.split("\n")]
+
+
+def predicted(
+    fit: Floats,
+    limits: tuple[Floats, Floats] | None,
+    error: Floats | None,
+    index: Any,
+    name: str = "fit",
+) -> pd.Series | pd.DataFrame:
+    """Predictions as R's ``predict`` has them: a Series, or columns where more is asked for."""
+    columns = {"fit": fit}
+    if limits is not None:
+        columns |= {"lwr": limits[0], "upr": limits[1]}
+    if error is not None:
+        columns["se_fit"] = error
+    if len(columns) == 1:
+        return pd.Series(fit, index=index, name=name)
+    return pd.DataFrame(columns, index=index)

@@ -445,8 +445,9 @@ class ScoreRows(WhitenedRows[Slab]):
             if slab.above is not None:
                 beyond = self._any(slab, slab.above > 0) & ~empty
                 cut, outside = cut & ~beyond, int(np.count_nonzero(beyond))
-                partly &= ~beyond
-            counts = np.count_nonzero(cut), none, outside, np.count_nonzero(partly & ~cut & ~empty)
+                partly = None if partly is None else partly & ~beyond
+            unused = 0 if partly is None else np.count_nonzero(partly & ~cut & ~empty)
+            counts = np.count_nonzero(cut), none, outside, unused
             return *parts, np.array([squares.astype(np.int64).sum(), *counts])
 
         matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
@@ -502,9 +503,9 @@ class ScoreRows(WhitenedRows[Slab]):
         """Which have a mark."""
         return marked
 
-    def _partly(self, slab: Slab) -> NDArray[np.bool_]:
-        """Which are partly used, of those that have parts."""
-        return np.zeros(len(slab.y), dtype=np.bool_)
+    def _partly(self, slab: Slab) -> NDArray[np.bool_] | None:
+        """Which are partly used; None: none has parts."""
+        return None
 
     def _empty(self, slab: Slab) -> NDArray[np.bool_]:
         """Which count nowhere."""

@@ -120,7 +120,9 @@ def test_a_person_who_is_replaced_moves_two_counts_by_one(
     tables = [rows, [(9, text) for text in other] + rest[::-1]]  # whatever the order of rows
     one, two = (
         LevelCells(
-            pd.DataFrame(t, columns=["who", "g"]), FirstRows("who", None), jointly=True
+            pd.DataFrame(t, columns=["who", "g"]),
+            FirstRows("who", None),
+            persons=len({who for who, _ in t}),
         ).counts("g")
         for t in tables
     )

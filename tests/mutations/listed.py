@@ -1156,14 +1156,14 @@ _PERSONS = (
     _person(
         "levels are counted in later rows of a person",
         "dpstats/call.py",
-        "LevelCells(self.table, self.first, jointly=self.call.unit.jointly)",
+        "LevelCells(self.table, self.first, persons=persons)",
         "LevelCells(self.table)",
         "tests/frame/test_private_levels.py::test_a_level_of_one_person_is_not_released",
     ),
     _person(
         "levels of persons are counted row by row",
         "dpstats/frame/private_levels.py",
-        "source, first if jointly else None",
+        "source, None if persons is None else first",
         "source, None",
         "tests/frame/test_private_levels.py::test_a_level_of_one_person_is_not_released",
         "tests/frame/test_private_levels.py::test_a_person_who_is_replaced_moves_two_counts_by_one",

@@ -206,7 +206,7 @@ def eptr_bayes(
             if test is None:
                 require_room(rows.n, spend.mu, None if geometry.cut is None else LIFT)
     noise = call.noise()
-    released, columns = charged.levels(unknown, noise), None
+    released, columns = charged.levels(unknown, rows.n, noise), None
     if unknown:
         design, levels = _levels_of(*design_of_classes(charged, read, limits, levels=released))
         rows = charged.rows(design)

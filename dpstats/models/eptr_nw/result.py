@@ -41,7 +41,7 @@ from dpstats.propose_test.outcome import TestedResult
 from dpstats.report.answers import Answers
 from dpstats.report.bound import Bound
 from dpstats.report.format import format_scalar
-from dpstats.report.frames import WholeFrame
+from dpstats.report.frames import WholeFrame, predicted
 from dpstats.report.model import printed
 from dpstats.report.privacy import PrivacyStatement
 from dpstats.report.released import Diagnostic
@@ -325,8 +325,8 @@ class KernelModel(TestedResult):
     def _ends(self, fit: Floats, half: Floats) -> tuple[Floats, ...]:
         """The curve and its interval; between 0 and 1 where responses are no more and no less."""
         found = fit, fit - half, fit + half
-        sums = isinstance(self.values, SumsCurve) and self.values.residuals.marks
-        if sums or self.design.response_kind == "bool":
+        marks = isinstance(self.values, SumsCurve) and self.values.residuals.marks
+        if marks or self.design.response_kind == "bool":
             return tuple(np.clip(values, 0.0, 1.0) for values in found)
         return found
 
@@ -384,9 +384,7 @@ class KernelModel(TestedResult):
             fit[alive] = prediction.value
             half[alive] = _errors(prediction, level)[1]
         fit, lwr, upr = self._ends(fit, half)
-        if plain:
-            return pd.Series(fit, index=index, name="fit")
-        return pd.DataFrame({"fit": fit, "lwr": lwr, "upr": upr}, index=index)
+        return predicted(fit, None if plain else (lwr, upr), None, index)
 
     def _require_table(self, newdata: Any) -> None:
         """Refuse bare numbers, and say how they are given."""

@@ -155,7 +155,7 @@ def dp_feols(
         else:
             require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST["anchored"])
     noise = call.noise()
-    levels = charged.levels(unknown, noise)
+    levels = charged.levels(unknown, rows.n, noise)
     if unknown:
         task = _task_alone(formula, charged, limits, weights, errors, levels=levels)
         rows = charged.rows(task.design)

@@ -20,7 +20,7 @@ from dpstats.models.feols.page import PanelPage, summary_page
 from dpstats.report.bound import Bound
 from dpstats.report.coefficients import plot_event_study
 from dpstats.report.format import format_scalar
-from dpstats.report.frames import WholeFrame
+from dpstats.report.frames import WholeFrame, predicted
 from dpstats.report.model import Ranges
 from dpstats.report.result import coverage, quantile
 from dpstats.report.table import Page
@@ -304,14 +304,12 @@ class PanelModel(MarginalModel):
                 "x'b, and no response."
             )
         fit, variance, freedom, index = self._predictor(newdata)
-        error, limits = np.sqrt(variance), {}
+        error, limits = np.sqrt(variance), None
         if interval == "confidence":
             half = quantile(level, freedom) * error
-            limits = {"lwr": fit - half, "upr": fit + half}
-        elif not se_fit:
-            return pd.Series(fit, index=index, name="fit" + self._lacking())
-        errors = {"se_fit": error} if se_fit else {}
-        return pd.DataFrame({"fit": fit} | limits | errors, index=index)
+            limits = fit - half, fit + half
+        name = "fit" + self._lacking()
+        return predicted(fit, limits, error if se_fit else None, index, name)
 
     def update(self, formula: str = "~ .", *, vcov: str | None = None) -> Self:
         """A smaller fit from the same release: ``fit.update("~ . - x2")``; effects stay.

@@ -246,7 +246,7 @@ def dp_glm(
         require_share(Grid.for_rows(rows.n), call.per_row.mu, least)
         ready = prepared(task, rows.n)
     noise = call.noise()
-    levels = charged.levels(unknown, noise)
+    levels = charged.levels(unknown, rows.n, noise)
     if unknown:
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)

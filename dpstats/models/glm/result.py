@@ -24,7 +24,7 @@ from dpstats.models.glm.page import GlmPage, ratio_page, summary_page
 from dpstats.numerics.matrices import symmetric_whitening
 from dpstats.public_input import public_rows
 from dpstats.report.bound import Bound
-from dpstats.report.frames import WholeFrame
+from dpstats.report.frames import WholeFrame, predicted
 from dpstats.report.model import privacy_line
 from dpstats.report.result import limit_names, quantile
 from dpstats.report.table import Page
@@ -249,16 +249,11 @@ class GlmModel(MarginalModel):
             )
         fit, variance, freedom, index = self._predictor(newdata)
         scale = self.family.mean if type == "response" else np.asarray
-        errors = {}
-        if se_fit:
-            errors["se_fit"] = np.sqrt(variance) * np.abs(slope_of(scale, fit))
+        error = np.sqrt(variance) * np.abs(slope_of(scale, fit)) if se_fit else None
         if interval in (None, "none"):
-            if se_fit:
-                return pd.DataFrame({"fit": scale(fit), **errors}, index=index)
-            return pd.Series(scale(fit), index=index, name="fit")
+            return predicted(scale(fit), None, error, index)
         half = quantile(level, freedom) * np.sqrt(variance)
-        limits = {"fit": scale(fit), "lwr": scale(fit - half), "upr": scale(fit + half)}
-        return pd.DataFrame(limits | errors, index=index)
+        return predicted(scale(fit), (scale(fit - half), scale(fit + half)), error, index)
 
     def _scale(self) -> ResponseScale:
         return ResponseScale(self.family.mean, self.family.link, self.family.binary)

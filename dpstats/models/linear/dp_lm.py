@@ -223,7 +223,7 @@ def dp_lm(
         else:
             require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
-    levels = charged.levels(unknown, noise)
+    levels = charged.levels(unknown, rows.n, noise)
     if unknown:
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design)

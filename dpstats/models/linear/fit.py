@@ -269,8 +269,10 @@ def alone(
     after: Session[Any] | None,
 ) -> tuple[LinearFit, ScoreSession]:
     """Score rounds of private rows of which nothing is known but how many there are."""
-    how = after, task.design, task.errors, task.moments, task.persons
-    with _opened_alone(ScoreSession, rows, total, noise, *how) as (session, ready):
+    how = after, task.design, task.moments, task.errors
+    with opened_rounds(
+        ScoreSession, rows, total, noise, *how, alone=True, persons=task.persons
+    ) as (session, ready):
         return solved_by_rounds(LinearRounds.of(session, ready, task.ridge)), session
 
 
@@ -285,64 +287,35 @@ def opened_rounds(
     moments: PublicMoments | None,
     errors: str,
     *,
+    alone: bool = False,
     start: Floats | None = None,
     persons: str | None = None,
     instruments: bool = False,
 ) -> Iterator[tuple[_Session, Prepared]]:
     """A session of this kind that is open, and rows as rounds will see them.
 
-    Rounds begin at ``start``, or at the public fit; without public ``moments`` see `_opened_alone`.
+    Rounds begin at ``start``, or at the public fit. Without public ``moments``, or ``alone`` where these
+    do not determine all columns, what public rows would tell is found first (`first_look`), and rounds
+    begin at the location of the response. Rows that were cut for the second moments weigh less in all
+    rounds but the last, so that scores and curvature belong together far from the fit; the last round
+    counts all rows alike.
+
+    ``persons``: see `ScoreSession`. ``instruments``: whether steps are those of two stages.
     """
-    if moments is None:
-        how = after, design, errors, None, persons, instruments
-        with _opened_alone(kind, rows, total, noise, *how) as found:
-            yield found
+    seen = None if alone or moments is None else View.of(moments, rows, start)
+    if seen is None or moments is None:
+        how: dict[str, Any] = {"public": moments, "persons": persons, "after": after}
+        look, before = first_look(design, rows, total, noise, response=True, **how)
+        at = look.rows.whitening.back, look.start(design)
+        told: dict[str, Any] = {"persons": persons, "after": before, "limited": design.limited}
+        with kind(rows, LeastSquares(), *at, total, noise, **told) as session:
+            yield session, prepared_alone(session, design, look, at[1], errors, turns=instruments)
         return
     assert after is None, "only a fit without public rows goes on from another session"
-    seen = View.of(moments, rows, start)
     told = seen.how(persons, design.limited)
     with kind(rows, LeastSquares(), *seen.map, total, noise, **told) as session:
         plan = planned(session, moments, errors, instruments=instruments)
         yield session, prepared(session, moments, seen, plan)
-
-
-@contextmanager
-def _opened_alone(
-    kind: type[_Session],
-    rows: RowSource,
-    total: Privacy,
-    noise: Noise,
-    after: Session[Any] | None,
-    design: Design,
-    errors: str,
-    public: PublicMoments | None,
-    persons: str | None,
-    turns: bool = False,
-) -> Iterator[tuple[_Session, Prepared]]:
-    """A session that is open, and rows as rounds will see them without public rows to guide these.
-
-    What public rows would tell is found first (`score_rounds.first_look`). Rounds begin at the location
-    of the response. Rows that were cut for the second moments weigh less in all rounds but the last,
-    so that scores and curvature belong together far from the fit; the last round counts all rows alike.
-
-    ``public``: rows that do not determine all columns. ``persons``: see `LinearTask`. ``turns``: see
-    `prepared_alone`.
-    """
-    how: dict[str, Any] = {"public": public, "persons": persons, "after": after}
-    look, before = first_look(design, rows, total, noise, response=True, **how)
-    back, shift = look.rows.whitening.back, look.start(design)
-    with kind(
-        rows,
-        LeastSquares(),
-        back,
-        shift,
-        total,
-        noise,
-        persons=persons,
-        after=before,
-        limited=design.limited,
-    ) as session:
-        yield session, prepared_alone(session, design, look, shift, errors, turns=turns)
 
 
 def _far_rows_line(rounds: LinearRounds) -> tuple[Diagnostic, ...]:

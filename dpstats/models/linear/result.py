@@ -17,7 +17,7 @@ from dpstats.margins.verbs import MarginalModel
 from dpstats.models.linear.bounds import LinearFacts, linear_bounds
 from dpstats.models.linear.page import LinearPage, summary_page
 from dpstats.report.bound import Bound
-from dpstats.report.frames import WholeFrame
+from dpstats.report.frames import WholeFrame, predicted
 from dpstats.report.model import Ranges
 from dpstats.report.result import quantile
 from dpstats.report.table import Page
@@ -169,17 +169,14 @@ class LinearModel(MarginalModel):
                 f"interval must be None, 'confidence' or 'prediction', not {shown(interval)}."
             )
         fit, variance, freedom, index = self._predictor(newdata)
-        errors = {"se_fit": np.sqrt(variance)} if se_fit else {}
+        error = np.sqrt(variance) if se_fit else None
         if interval in (None, "none"):
-            if se_fit:
-                return pd.DataFrame({"fit": fit, **errors}, index=index)
-            return pd.Series(fit, index=index, name="fit")
+            return predicted(fit, None, error, index)
         if interval == "prediction":  # whose freedom is that of sigma
             variance = variance + self.sigma**2 / self._weights(newdata)
             freedom = np.full(len(variance), self.coefficients.freedom)
         half = quantile(level, freedom) * np.sqrt(variance)
-        limits = {"fit": fit, "lwr": fit - half, "upr": fit + half}
-        return pd.DataFrame(limits | errors, index=index)
+        return predicted(fit, (fit - half, fit + half), error, index)
 
     def _weights(self, newdata: Any) -> Floats | float:
         """What new rows weigh, for the variance of their responses."""
