@@ -965,7 +965,7 @@ _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
 _GLM_FITS = """        ready = prepared(task, rows.n)
     noise = call.noise()
-    levels = charged.levels(unknown, noise)
+    levels = charged.levels(unknown, rows.n, noise)
     if unknown:
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design, model)
@@ -975,7 +975,7 @@ _GLM_FITS = """        ready = prepared(task, rows.n)
 """
 _LM_FITS = """            require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
-    levels = charged.levels(unknown, noise)
+    levels = charged.levels(unknown, rows.n, noise)
     if unknown:
         design = charged.released_design(formula, limits, weights, offset, levels)
         check_response(design)
