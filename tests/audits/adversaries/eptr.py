@@ -136,7 +136,13 @@ def setups() -> list[Setup]:
     fixed: dict[str, Any] = {**TESTED, "at": [5.0], "bandwidth": 2.0}
     out += [
         curve(method="gp", options={**GAUSSIAN, "method": "gp", "bandwidth": 2.0}, n=40),
-        curve(method="gp, alone", options={**GAUSSIAN, "method": "gp"}, n=MANY_ALONE, m=0),
+        curve(
+            method="gp, alone",
+            options={**GAUSSIAN, "method": "gp"},
+            n=MANY_ALONE,
+            m=0,
+            many=MANY_ALONE,
+        ),
         curve(method="adaptive", options={**fixed, "method": "adaptive"}, n=60),
         curve(method="ptr, gdp", options={**fixed, "method": "ptr"}, n=120),
         curve(method="ptr, dp", options={**fixed, "method": "ptr", "calibration": "dp"}, n=120),
