@@ -124,7 +124,6 @@ _RANDOM = {"random", "secrets", "opendp"}
 
 
 @cache
-@cache
 def _modules() -> list[tuple[str, Path, ast.Module]]:
     """The folder of every module, as `_MAY` calls it ("" at the top), its path and its code."""
     out = []

@@ -179,7 +179,8 @@ def test_a_process_that_is_started_outside_is_free_and_beside_a_memory_refused(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="exec is another thing there")
-@pytest.mark.parametrize("on_disk", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("on_disk", [True, False])
 def test_a_program_that_takes_the_place_of_the_process_is_charged(
     on_disk: bool, path: Path, tmp_path: Path
 ) -> None:

@@ -35,7 +35,9 @@ def test_nothing_but_rows_and_a_budget_is_needed() -> None:
     assert "public" not in text.replace("n is public", "")
 
 
-@pytest.mark.parametrize("formula", ["y ~ x + z", "y ~ x + z + I(x * z)"])
+@pytest.mark.parametrize(
+    "formula", ["y ~ x + z", pytest.param("y ~ x + z + I(x * z)", marks=pytest.mark.slow)]
+)
 def test_several_covariates(formula: str) -> None:
     data = table(20_000, 2)
     fit = eptr_nw(formula, data, mu=2, seed=2)
@@ -56,6 +58,7 @@ def test_units_and_origins_change_nothing_that_is_seen(scale: float, shift: floa
     assert np.abs(again - plain).max() < 0.15
 
 
+@pytest.mark.slow
 def test_a_narrower_bandwidth_than_nodes_allow_is_widened_and_it_is_said() -> None:
     fit = eptr_nw("y ~ x", table(5000, 4), mu=1, bandwidth=1e-4, seed=4)
     assert float(fit.bandwidth.iloc[0]) > 1e-3
@@ -76,6 +79,7 @@ def test_nodes_of_the_narrowest_bandwidth_are_not_too_many_by_rounding(d: int) -
         assert grid_axes(fit.low / h, fit.high / h, 1.0, MOST_NODES) is not None
 
 
+@pytest.mark.slow
 def test_rows_in_few_places_far_apart_are_said_to_be_flattened() -> None:
     rng = np.random.default_rng(1)
     x = np.where(

@@ -553,6 +553,7 @@ def test_what_has_no_coefficient_has_no_slope_and_predictions_lack_the_effects()
     assert str(plain.predictions(_PUBLIC.head(2))).startswith("Predictions:")
 
 
+@pytest.mark.slow
 def test_weak_instrument_sets_count_the_noise_of_the_moments() -> None:
     """Effects of rare levels: the score at the estimate is known by moments that are noisy.
 
@@ -646,6 +647,7 @@ def test_instruments_without_public_rows_hold_the_effect() -> None:
     assert sum(held) >= 7
 
 
+@pytest.mark.slow
 def test_errors_count_the_noise_of_weights_where_instruments_disagree() -> None:
     """The same rows, and noise drawn 40 times: the spread of estimates is what is printed for noise.
 

@@ -399,7 +399,7 @@ def test_scores_of_weighted_rows_are_longer_than_rows() -> None:
     assert abs(np.nanmean(off)) < 2
 
 
-@pytest.mark.parametrize("name", ["binomial", "poisson"])
+@pytest.mark.parametrize("name", [pytest.param("binomial", marks=pytest.mark.slow), "poisson"])
 def test_a_handful_of_public_rows_is_no_worse_than_none(name: str) -> None:
     """From the coordinates of seven rows of six columns no fit of counts had errors.
 
@@ -868,7 +868,7 @@ def test_rows_far_outside_the_public_ones_are_said() -> None:
     assert said[False] == 0
 
 
-@pytest.mark.parametrize("m", [300, 0])
+@pytest.mark.parametrize("m", [pytest.param(300, marks=pytest.mark.slow), 0])
 def test_a_level_that_has_one_outcome_only_is_said_to_have_no_end(m: int) -> None:
     """Its coefficient is about five, with an error of a half: that reads like a sound odds ratio.
 
