@@ -350,7 +350,11 @@ class KernelModel(TestedResult):
     @np.errstate(all="ignore")  # what overflows is not finite, and shown as such
     @spelled
     def predict(
-        self, newdata: Any = None, interval: str | None = None, level: float = 0.95
+        self,
+        newdata: Any = None,
+        interval: str | None = None,
+        level: float = 0.95,
+        se_fit: bool = False,
     ) -> pd.Series | pd.DataFrame:
         """The curve at rows that you may show: any number of them, free of privacy cost.
 
@@ -365,6 +369,9 @@ class KernelModel(TestedResult):
             cover privacy noise, sampling error, and what smoothing would do to a function as curved
             as the fit; the methods that release nodes leave out the last.
         level : float
+        se_fit : bool
+            Add the standard error as a column (R's ``se.fit``): of noise and sampling, not of what
+            smoothing moved.
         """
         if interval is not None and not one_of(interval, ("none", "confidence")):
             raise ArgumentError(f"interval must be None or 'confidence', not {shown(interval)}.")
@@ -377,14 +384,14 @@ class KernelModel(TestedResult):
         x, _, index = predicted_rows(self.design, newdata)
         z = x[:, 1:] / self.setting.smoothing.bandwidth
         alive = np.isfinite(z).all(axis=1)
-        fit, half = np.full(len(z), np.nan), np.full(len(z), np.nan)
+        fit, sd, half = np.full((3, len(z)), np.nan)
         plain = interval in (None, "none")
         if alive.any():
-            prediction = self._at(z[alive], errors=not plain)
+            prediction = self._at(z[alive], errors=se_fit or not plain)
             fit[alive] = prediction.value
-            half[alive] = _errors(prediction, level)[1]
+            sd[alive], half[alive] = _errors(prediction, level)
         fit, lwr, upr = self._ends(fit, half)
-        return predicted(fit, None if plain else (lwr, upr), None, index)
+        return predicted(fit, None if plain else (lwr, upr), sd if se_fit else None, index)
 
     def _require_table(self, newdata: Any) -> None:
         """Refuse bare numbers, and say how they are given."""

@@ -220,6 +220,11 @@ def test_any_number_of_rows_is_predicted(method: str) -> None:
         assert predicted.fit[side & ~inside].nunique() == 1  # the curve's edge
     wide = found.predict(many.head(3), interval="confidence", level=0.999)
     assert (wide.upr > predicted.upr.head(3)).all()
+    errors = found.predict(many.head(3), se_fit=True)
+    shown = found.predict(many.head(3), interval="confidence", se_fit=True)
+    assert errors.columns.tolist() == ["fit", "se_fit"]
+    assert shown.se_fit.to_numpy() == pytest.approx(errors.se_fit.to_numpy())
+    assert (shown.upr - shown.fit >= 1.95 * shown.se_fit).all()
     named = found.predict(TEST.set_index(TEST.g).head(4))
     assert named.index.equals(TEST.set_index(TEST.g).head(4).index)
     assert len(found.predict(TEST.head(1))) == 1
