@@ -148,6 +148,7 @@ def _cells(rows: CellRows) -> list[Any]:
         rows.zones(_SPLITS, [_ZONES, _ZONES]),
         rows.lifted(_SPLITS, _FRAMES, [1.0, 0.5, 2.0], 7),
         rows.sums(_FRAMES[1], 0.9),
+        rows.long(_FRAMES[1], 0.9),
     ]
 
 

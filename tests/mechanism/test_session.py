@@ -288,6 +288,7 @@ _CASES: dict[str, _Case] = {
             "lengths": lambda s: s.lengths(1.0, (), _FRAMES, -4, 8),
             "lifted": lambda s: s.lifted(0.5, (), _FRAMES, (2.0,), 0.5, 0.5),
             "sum": lambda s: s.vector_sum(0.5, _FRAMES[0], 2.0, 0.5),
+            "long, of none": lambda s: s.long_rows(1.0, _FRAMES[0], 64.0),
         }.items()
     },
 }

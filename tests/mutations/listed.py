@@ -717,6 +717,20 @@ _CLAIMS = (
         *_replayed("dp_mean, refined"),
     ),
     _claim(
+        "the mean of long rows moves by one length",
+        "dpstats/models/gaussian/releases.py",
+        '"mean of long rows", total, 2.0 * fine,',
+        '"mean of long rows", total, 1.0 * fine,',
+        "tests/models/gaussian/test_releases.py::test_long_rows_attain_what_is_claimed_of_their_mean",
+    ),
+    _rows(
+        "what is beyond a length is not cut",
+        "dpstats/models/gaussian/rows.py",
+        "cut_to_grid(beyond, exponent[some], norm[some] * rest, length, fine)",
+        "cut_to_grid(beyond, exponent[some], norm[some] * rest, 4 * length, 4 * fine)",
+        "tests/models/gaussian/test_releases.py::test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity",
+    ),
+    _claim(
         "a row is in one zone of all tests",
         "dpstats/models/gaussian/releases.py",
         "np.concatenate(counts), cost, memberships=most)",

@@ -43,8 +43,17 @@ from dpstats.models.gaussian.known_covariance import ROUGH, FixedCovariance
 from dpstats.models.gaussian.marks import Marks, radius_with_marks, unseen_variance
 from dpstats.models.gaussian.mean_cuts import first_radius, last_mean_cut
 from dpstats.models.gaussian.mean_fit import SPREAD, TOLD_CUTS, last_mean, rows_of_mean
+from dpstats.models.gaussian.mean_leaning import for_long_rows, left_for_mean
 from dpstats.models.gaussian.mean_spread import Spread
-from dpstats.models.gaussian.moments import Cell, Moments, cell_at, hardly_any, moments_of
+from dpstats.models.gaussian.moments import (
+    Cell,
+    Moments,
+    cell_at,
+    hardly_any,
+    leaning_line,
+    moments_of,
+    moved_by_cuts,
+)
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
     COARSE_LIFT,
@@ -304,14 +313,17 @@ def mean_alone(
     cell, lengths, seen = _spread(session, noise, cells, marks)
     cell = cell.moved(seen.mean, np.eye(d), np.eye(d))
     expected = None if marks is None else marks.loss_of_mean(cell)
-    share = session.left * (1 - TOLD_CUTS)
+    share = left_for_mean(session) * (1 - TOLD_CUTS)
     cut = last_mean_cut(noise, share, n, lengths, seen.variance, d, expected)
     radius = max(cut.radius, LEAST_RADIUS * math.sqrt(d))
-    released = last_mean(session, cell, radius, TOLD_CUTS)
+    away = seen.mean_sd * math.sqrt(d)
+    cell, lean = for_long_rows(session, cell, radius, lengths, seen.variance, away, marks, cut.most)
+    released = last_mean(session, cell, radius, TOLD_CUTS, lean)
     root = cell.root * found.units
     unused = unused_notes(released.count, released.count_sd, n, d, row_causes(found.design, True))
     if hardly_any(released.count, released.count_sd, d):
         return fit_of_noise(d, False, unused)
+    privacy = released.sd**2 * root.T @ root
     own, told = Spread.of(seen, found.units, cut, released, lengths, n), released.cut
     assert told is not None
     if known is None:
@@ -320,11 +332,11 @@ def mean_alone(
         sampling = own.sampling(released.n)
     else:
         matrix, source = known.matrix, known.source
-        sampling = matrix * (1 / released.n + own.mean_lost**2)
+        sampling = matrix / released.n + moved_by_cuts(matrix, own.mean_lost, own.lean)
     return GaussianFit(
         mean=found.origin + found.units * (cell.centre + cell.root.T @ released.mean),
         sampling=sampling,
-        privacy=released.sd**2 * root.T @ root,
+        privacy=privacy,
         matrix=matrix,
         source=source,
         diagnostics=(
@@ -332,6 +344,7 @@ def mean_alone(
             *rows_of_mean(released, n),
             Diagnostic("radius", radius, None, "where rows were cut, in whitened units"),
             own.allowance(released),
+            *leaning_line(found.terms, own.lean, sampling, privacy),
             *unseen_line(own.counts_sd),
         ),
         notes=(

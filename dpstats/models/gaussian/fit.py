@@ -23,7 +23,9 @@ from dpstats.models.gaussian.moments import (
     Moments,
     cell_at,
     hardly_any,
+    leaning_line,
     mean_allowance,
+    moved_by_cuts,
     symmetric,
 )
 from dpstats.models.gaussian.papers import PAPERS_SHARE, papers_rounds
@@ -410,10 +412,13 @@ def _fit(
         return fit_of_noise(len(units), True, notes + unused)
     matrix = moments.covariance * np.outer(units, units)
     root = moments.cell.root * units
-    shape = symmetric(root.T @ root)
+    shape, along = symmetric(root.T @ root), root.T @ moments.noise_along
+    lean = root.T @ moments.allowed
     noise = CovarianceNoise(shape, moments.spread_sd, moments.spread_rows, moments.lost)
     empty = max(1 - n / session.n, 0.0)
     spread = (1 + moments.lost) / moments.mean_rows
+    sampling = matrix * spread + moved_by_cuts(matrix, moments.mean_lost, lean)
+    privacy = moments.mean_sd**2 * shape + np.outer(along, along)
     diagnostics = (
         Diagnostic("rounds", rounds.made, None, "of private re-whitening before the last release"),
         *row_diagnostics(
@@ -436,6 +441,7 @@ def _fit(
             "of the covariance, relative, from public numbers",
         ),
         mean_allowance(moments.mean_lost, spread + moments.mean_sd**2),
+        *leaning_line(points.terms, lean, sampling, privacy),
         *(unseen_line(rounds.counts_sd) if rounds.counts_sd else ()),
     )
     if moments.lowered:
@@ -456,8 +462,8 @@ def _fit(
         )
     return GaussianFit(
         mean=points.origin + units * moments.centre,
-        sampling=matrix * (spread + moments.mean_lost**2),
-        privacy=moments.mean_sd**2 * shape,
+        sampling=sampling,
+        privacy=privacy,
         matrix=matrix,
         source="released",
         noise=noise,

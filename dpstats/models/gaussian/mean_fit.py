@@ -22,16 +22,14 @@ from dpstats.models.gaussian.mean_cuts import (
     first_radius,
     last_mean_cut,
 )
+from dpstats.models.gaussian.mean_leaning import for_long_rows, left_for_mean
 from dpstats.models.gaussian.mean_planning import (
     MeanPlan,
     papers_mean_cut,
     plan_mean,
 )
 from dpstats.models.gaussian.mean_spread import ReleasedMean, Spread
-from dpstats.models.gaussian.moments import (
-    Cell,
-    used_rows,
-)
+from dpstats.models.gaussian.moments import Cell, leaning_line, used_rows
 from dpstats.models.gaussian.public import PublicPoints
 from dpstats.models.gaussian.releases import CellSession, require_room
 from dpstats.models.gaussian.rounds import LEAST_RADIUS, cell_lengths, spread_of_rows
@@ -39,6 +37,7 @@ from dpstats.numerics.histogram import LogHistogram
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.leaning import Leaning
 from dpstats.score_rounds.notes import (
     CUT_ALLOWANCE,
     out_of_sight,
@@ -117,11 +116,16 @@ def _release(
 
 
 def last_mean(
-    session: CellSession, cell: Cell, radius: float, cut_share: float = _CUT_SHARE
+    session: CellSession,
+    cell: Cell,
+    radius: float,
+    cut_share: float = _CUT_SHARE,
+    lean: Leaning | None = None,
 ) -> ReleasedMean:
     """The mean with all that is left of the total, and how many rows were cut."""
     left = session.left
-    return _release(session, cell, radius, left * (1 - cut_share), left * cut_share)
+    released = _release(session, cell, radius, left * (1 - cut_share), left * cut_share)
+    return replace(released, lean=lean)
 
 
 def fit_mean(
@@ -197,10 +201,12 @@ def _last_round(
     seen = None if counted else spread_of_rows(session, noise, SPREAD, cell, lengths)
     variance = _counted(lengths, n, d, points.m) if seen is None else seen.variance
     dearest = DEAREST if seen is not None else _DEAREST_COUNTED
-    share = session.left * (1 - TOLD_CUTS)
+    share = left_for_mean(session) * (1 - TOLD_CUTS)
     expected = loss_of_public(points.measured_in(known.units).measured, cell)
     cut = last_mean_cut(noise, share, n, lengths, variance, d, expected, dearest)
-    released = last_mean(session, cell, cut.radius, TOLD_CUTS)
+    away = math.sqrt(d * variance / points.m) if seen is None else float(np.linalg.norm(seen.mean))
+    cell, lean = for_long_rows(session, cell, cut.radius, lengths, variance, away, most=cut.most)
+    released = last_mean(session, cell, cut.radius, TOLD_CUTS, lean)
     if seen is not None:
         own = Spread.of(seen, known.units, cut, released, lengths, n)
     else:
@@ -285,6 +291,10 @@ def _result(
             )
     causes = row_causes(points.design, alone=False)
     notes += unused_notes(released.count, released.count_sd, session.n, len(units), causes)
+    sampling = known.matrix * np.outer(grown, grown) / released.n
+    if own is not None:
+        sampling = own.sampling(released.n)
+    privacy = released.sd**2 * root.T @ root
     bounds: tuple[Bound, ...] = ()
     if known.stated and not wider:
         bounds = mean_bounds(replace(call.facts, sd=released.sd))
@@ -293,15 +303,13 @@ def _result(
         *rows_of_mean(released, session.n),
         Diagnostic("radius", radius, None, "where rows were cut, in standard deviations"),
         _NO_ALLOWANCE if own is None else own.allowance(released),
+        *(() if own is None else leaning_line(points.terms, own.lean, sampling, privacy)),
         *unseen,
     )
-    sampling = known.matrix * np.outer(grown, grown) / released.n
-    if own is not None:
-        sampling = own.sampling(released.n)
     return GaussianFit(
         mean=points.origin + units * place,
         sampling=np.full_like(sampling, math.nan) if wider or lost else sampling,
-        privacy=released.sd**2 * root.T @ root,
+        privacy=privacy,
         matrix=known.matrix,
         source=known.source,
         bounds=bounds,

@@ -11,11 +11,12 @@ from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.mean_cuts import MeanCut
-from dpstats.models.gaussian.moments import Cell, Moments, mean_allowance
+from dpstats.models.gaussian.moments import Cell, Moments, mean_allowance, moved_by_cuts
 from dpstats.models.gaussian.releases import CutRows
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import quadratic_forms
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.leaning import Leaning
 from dpstats.score_rounds.notes import MEAN_FAR, MEAN_MOSTLY, out_of_sight
 
 _SURELY = 2.0
@@ -49,6 +50,15 @@ class ReleasedMean:
     count: float
     count_sd: float
     cut: CutRows | None
+    lean: Leaning | None = None
+
+    @property
+    def allowed(self) -> Floats:
+        """What errors allow for long rows that lean, in the units that rows are measured in."""
+        lean = self.lean
+        if lean is None:
+            return np.zeros(self.cell.d)
+        return np.asarray(self.cell.root.T @ lean.direction * (lean.allowed / lean.stretch))
 
 
 def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> float:
@@ -75,6 +85,8 @@ class Spread:
         Noise of counts of lengths.
     grown : (d,) array
         By how much columns surely vary more than the covariance that whitens rows says, or 1.
+    lean : (d,) array
+        What errors allow for long rows on one side; zeros where none lean.
     resolved : bool
         Whether the variance of every column stands out of its noise, if not of every direction.
     counted : bool
@@ -88,6 +100,7 @@ class Spread:
     counts_sd: float
     notes: tuple[str, ...]
     grown: Floats
+    lean: Floats
     resolved: bool = True
     counted: bool = False
 
@@ -113,7 +126,8 @@ class Spread:
                 "of the lengths of private rows: second moments of these would cost too much here.",
             )
         matrix, grown = known.matrix * variance, np.ones(d)
-        return cls(matrix, variance, 1.0, lost, lengths.noise_sd, notes, grown, counted=True)
+        lean = known.units * released.allowed
+        return cls(matrix, variance, 1.0, lost, lengths.noise_sd, notes, grown, lean, counted=True)
 
     @classmethod
     def of(
@@ -140,17 +154,25 @@ class Spread:
             lengths.noise_sd,
             notes,
             np.sqrt(np.maximum(variances - seen.spread_sd, 1.0)),
+            units * released.allowed,
             resolved=bool((variances > _TOLD * seen.spread_sd).all()),
         )
 
     def sampling(self, n: float) -> Floats:
         """Covariance of the mean but for its noise, in the user's units."""
-        return np.asarray(self.covariance * (self.more / n + self.mean_lost**2))
+        cut = moved_by_cuts(self.covariance, self.mean_lost, self.lean)
+        return np.asarray(self.covariance * (self.more / n) + cut)
 
     def allowance(self, released: ReleasedMean) -> Diagnostic:
         """What of the variance of the mean allows for cuts."""
         others = self.more / released.n + released.sd**2 / self.variance
         return mean_allowance(self.mean_lost, others)
+
+
+def mostly_alike(lengths: LogHistogram, n: int) -> bool:
+    """Whether most of n rows lie in one bin of their lengths."""
+    begins = lengths.tail_begins(n)
+    return begins is not None and begins[1] < n / 2
 
 
 def mean_notes(
@@ -163,8 +185,12 @@ def mean_notes(
     """What is said of rows that lie far out, or may do so without being seen.
 
     Intervals allow for what cuts are expected to take off (`mean_allowance`), for which they mostly do
-    where tails are longest; there it may be more, as where noise hides them.
+    where tails are longest; there it may be more, as where noise hides them. Nothing is said where long
+    rows lean, and are cut farther out: there intervals allow for what tails may hide. But of rows that
+    are mostly alike, as zeros are, few tell how long the others may be.
     """
+    if released.lean is not None and not mostly_alike(lengths, n):
+        return ()
     lost, others = cut.lost, 1 / n + released.sd**2 / variance
     if lost**2 > MEAN_MOSTLY * (lost**2 + others):
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpstats.models.gaussian.releases import AugmentedMoments
 from dpstats.models.gaussian.rows import CellCoordinates
 from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
 from dpstats.report.released import Diagnostic
+from dpstats.score_rounds.leaning import Leaning
 from dpstats.score_rounds.notes import CUT_ALLOWANCE, MOSTLY
 
 _LONG_TAIL = 0.3
@@ -30,6 +32,21 @@ def mean_allowance(lost: float, others: float) -> Diagnostic:
     if share > MOSTLY:
         note += "; logarithms of long-tailed columns or a larger budget shorten intervals"
     return Diagnostic(CUT_ALLOWANCE, share, None, note)
+
+
+def leaning_line(
+    terms: Sequence[str], lean: Floats, sampling: Floats, privacy: Floats
+) -> tuple[Diagnostic, ...]:
+    """The column whose error allows most for long rows on one side; ``lean``: by how much.
+
+    ``sampling`` and ``privacy``: the two parts of the covariance of the mean.
+    """
+    if not lean.any():
+        return ()
+    share = lean**2 / np.maximum(np.diag(sampling) + np.diag(privacy), 1e-300)
+    most = int(np.argmax(share))
+    note = f"share of the variance of `{terms[most]}` that allows for its long tail"
+    return (Diagnostic("leaning rows", min(float(share[most]), 1.0), None, note),)
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,8 @@ class Moments:
         Excess of the fourth moment of lengths over that of a Gaussian, as far as it was surely seen.
     mean_lost : float
         What cutting may take off the mean in any direction, in standard deviations.
+    lean : Leaning or None
+        Where long rows lean, if they do: the mean has ``stretch`` times the noise there.
     """
 
     cell: Cell
@@ -112,6 +131,7 @@ class Moments:
     lost: float = 0.0
     tail: float = 0.0
     mean_lost: float = 0.0
+    lean: Leaning | None = None
 
     def of_rows(self, n: float) -> Moments:
         """The same sums, as moments of so many rows."""
@@ -193,11 +213,39 @@ class Moments:
         return positive_covariance(half.T @ half)
 
     @property
+    def noise_along(self) -> Floats:
+        """What the mean has of noise beyond ``mean_sd``, where long rows lean."""
+        if self.lean is None:
+            return np.zeros_like(self.mean)
+        return self.mean_sd * math.sqrt(self.lean.stretch**2 - 1) * self.lean.direction
+
+    @property
+    def allowed(self) -> Floats:
+        """What errors of the mean allow for long rows that lean."""
+        if self.lean is None:
+            return np.zeros_like(self.mean)
+        return self.lean.allowed * self.lean.direction
+
+    @property
     def for_bounds(self) -> ReleasedMoments:
         """These moments as bounds use them."""
         values = tuple(float(v) for v in self.values)
         rows = min(self.mean_rows, self.spread_rows)
-        return ReleasedMoments(rows, values, self.spread_sd, self.mean_sd, self.bias + self.lost)
+        mean_sd = float(np.hypot(self.mean_sd, np.linalg.norm(self.noise_along)))
+        return ReleasedMoments(rows, values, self.spread_sd, mean_sd, self.bias + self.lost)
+
+
+def moved_by_cuts(covariance: Floats, lost: float, lean: Floats) -> Floats:
+    """Covariance of what cuts may have moved a mean by: ``lost`` standard deviations in any direction.
+
+    But in that of ``lean``, in the same units, which is what is allowed for where long rows lean.
+    """
+    along = np.outer(lean, lean)
+    if not lean.any():
+        return np.asarray(lost**2 * covariance)
+    # the most of its outer product that the covariance holds
+    part = float(lean @ np.linalg.solve(covariance, lean))
+    return np.asarray(lost**2 * (covariance - along / part) + along)
 
 
 def symmetric(matrix: Floats) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from dpstats.accounting.privacy import Cost, PurePrivacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.ball import SphericalLaw
-from dpstats.mechanism.claims import COUNTS, GRAM, NUMBERED, Claim
+from dpstats.mechanism.claims import COUNTS, GRAM, NUMBERED, VECTOR, Claim
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import SMALLEST_SD, Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
@@ -241,6 +241,15 @@ class CellSession(Session[CellRows]):
         )
         return sums, None if count_cost is None else self._cut_share(cut, count_cost)
 
+    def long_rows(self, share: float, frame: CellCoordinates, length: float) -> Release:
+        """Mean of what of rows is beyond a length, cut to that length again; of one cell.
+
+        The distance of two vectors that are no longer is 2 length.
+        """
+        cost, length = self._spend(share), clamp_to_safe_range(length)
+        total, fine = self._rows.long(frame, length), self._rows.grid.fine
+        return self._vector("mean of long rows", total, 2.0 * fine, length / fine / self.n, cost)
+
     def _cut_share(self, cut: Integers, cost: Cost) -> CutRows:
         """Of rows outside limits, where there are limits, and of others that were cut by length.
 
@@ -282,6 +291,7 @@ CLAIMS = (
         "2 g",
         "CellSession.vector_sum",
     ),
+    Claim("mean of long rows", VECTOR, "2 L", "CellSession.long_rows"),
     Claim("share of truncated rows", COUNTS, "1", "Session._counts"),
     Claim(_SHARES_OUTSIDE, COUNTS, "sqrt(2) (l1: 2)", "CellSession._cut_share"),
 )

@@ -33,6 +33,7 @@ from dpstats.models.gaussian.marks import (
     unseen_variance,
 )
 from dpstats.models.gaussian.mean_cuts import first_radius, hidden_loss, mean_cut
+from dpstats.models.gaussian.mean_leaning import for_long_rows, left_for_mean
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows
 from dpstats.models.gaussian.planning import KEEP_FOR_LAST, MORE_ROUNDS
 from dpstats.models.gaussian.releases import CellSession, CutRows
@@ -208,7 +209,16 @@ def refine(
     )
     if beyond:
         moments = (
-            _mean_apart(session, schedule.noise, moments[0], beyond, radii[0], public, marks),
+            _mean_apart(
+                session,
+                schedule.noise,
+                moments[0],
+                beyond,
+                radii[0],
+                ready.lengths[0],
+                public,
+                marks,
+            ),
         )
     elif schedule.apart:
         moments = (
@@ -315,6 +325,7 @@ def _mean_apart(
     moments: Moments,
     tail: SeenTail,
     least: float,
+    lengths: LogHistogram,
     public: Floats | None,
     marks: Marks | None,
 ) -> Moments:
@@ -322,15 +333,20 @@ def _mean_apart(
 
     ``least``: where they were cut for these. The number of rows is far better known with it.
     """
-    cell, d, share = moments.cell, len(moments.mean), session.left
+    cell, d, share = moments.cell, len(moments.mean), left_for_mean(session)
     expected = None if public is None else loss_of_public(public, cell)
     expected = expected if marks is None else marks.loss_of_mean(cell)
     radius, lost = mean_cut(noise, share, cell.n, d, tail, least, expected)
-    sums, _ = session.vector_sum(share, cell.frame, radius)
-    n = used_rows(session.n, sums.count, sums.count_sd)
+    away = float(np.linalg.norm(moments.mean))
+    turned, lean = for_long_rows(session, cell, radius, lengths, tail.variance, away, marks)
+    sums, _ = session.vector_sum(session.left, turned.frame, radius)
+    n, mean = used_rows(session.n, sums.count, sums.count_sd), sums.total
+    if lean is not None:
+        mean = np.linalg.solve(lean.turn, mean)
     return replace(
         moments.of_rows(n),
-        mean=sums.total / n,
+        mean=mean / n,
+        lean=lean,
         mean_sd=sums.total_sd / n,
         count=sums.count,
         count_sd=sums.count_sd,
@@ -433,6 +449,7 @@ def pooled(moments: Moments, points: Floats, rows: float) -> tuple[Moments, floa
         mean=mean,
         mean_sd=share * moments.mean_sd,
         mean_lost=share * moments.mean_lost,
+        lean=moments.lean and replace(moments.lean, allowed=share * moments.lean.allowed),
         mean_rows=1 / (share**2 / moments.mean_rows + (1 - share) ** 2 / m),
     )
     if m > d:

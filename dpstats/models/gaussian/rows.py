@@ -362,6 +362,27 @@ class CellRows(PrivateRows[CellSlab]):
         total, count, cut = self._sums(work, (self.d,), (1,), (2,))
         return total, count, cut
 
+    @one_pass
+    def long(self, frame: CellCoordinates, length: float) -> Integers:
+        """Sum of what of w is beyond a length, cut to it once more, in steps of length/2^36: one cell.
+
+        Replacing a row moves it by at most two lengths.
+        """
+        (exact,), fine = cell_maps([frame]), self.grid.fine
+
+        def work(slab: CellSlab) -> tuple[Floats]:
+            rows = _chosen(slab.x, slab.alive)
+            space = scratch_space("coordinates", self.d, len(rows))
+            z, exponent, norm = coordinates(rows, frame, exact, space)
+            lengths = np.ldexp(norm, exponent)
+            (some,) = np.nonzero(lengths > length)
+            rest = 1 - length / lengths[some]
+            beyond = z[:, some] * rest
+            cut_to_grid(beyond, exponent[some], norm[some] * rest, length, fine)
+            return (beyond.sum(axis=1),)
+
+        return self._sums(work, (self.d,))[0]
+
 
 def _number_cut(slab: CellSlab, shortened: NDArray[np.bool_], members: NDArray[np.bool_]) -> Floats:
     """How many of some rows lie outside limits, and of the others were cut at a radius: (2,)."""

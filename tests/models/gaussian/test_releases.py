@@ -67,6 +67,9 @@ def _table(n: int, seed: int = 0) -> Floats:
     return np.column_stack([rng.random(n) < 0.9, x]).astype(float)
 
 
+_VECTORS = ("sum and number of rows", "mean of long rows")
+
+
 def _ways(share: float) -> dict[str, Callable[[CellSession], Any]]:
     """Every method of a session, at a share of the total."""
     half = share / 2
@@ -78,11 +81,12 @@ def _ways(share: float) -> dict[str, Callable[[CellSession], Any]]:
         "lifted, cut": lambda s: s.lifted(half, _SPLIT, _FRAMES, _RADII, 0.2, half),
         "sum": lambda s: s.vector_sum(share, _FRAMES[0], 2.0),
         "sum, cut": lambda s: s.vector_sum(half, _FRAMES[1], 0.1, half),
+        "long": lambda s: s.long_rows(share, _FRAMES[0], 2.0),
     }
 
 
 def _releases(table: Floats, total: Cost) -> list[Release]:
-    ways = _ways(1 / 7)
+    ways = _ways(1 / 8)
     with _session(table, total) as session:
         for way in ways.values():
             way(session)
@@ -109,7 +113,7 @@ def _moves(first: list[float], second: list[float], others: int, total: Cost) ->
         assert one.sensitivity == two.sensitivity
         assert np.isfinite(one.value).all()
         # counts with Laplace noise are measured in l1
-        whole = one.value.ndim == 3 or one.what == "sum and number of rows"
+        whole = one.value.ndim == 3 or one.what in _VECTORS
         order = 1 if isinstance(total, PurePrivacy) and not whole else 2
         moved = float(np.linalg.norm((one.value - two.value).ravel(), order)) / one.sensitivity
         out[one.what] = max(out.get(one.what, 0.0), moved)
@@ -126,6 +130,21 @@ def test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity(
 ) -> None:
     total: Cost = PurePrivacy(1.0) if pure else Privacy(1.0)
     assert max(_moves(first, second, others, total).values()) <= 1 + 1e-9
+
+
+def test_long_rows_attain_what_is_claimed_of_their_mean() -> None:
+    moved = _moves([1.0, 1e6, 0.0], [1.0, -1e6, 0.0], 9, Privacy(1.0))
+    assert moved["mean of long rows"] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_long_rows_count_by_what_is_beyond_a_length_and_no_more_than_once() -> None:
+    x = np.array([1.0, 2.5, -3.0, 100.0, math.nan])
+    source = Arrays(np.column_stack([x == x, x]).astype(float), np.zeros(5))
+    frame = CellCoordinates(np.zeros(1), np.eye(1))
+    with CellSession(source, np.zeros(1), np.ones(1), Privacy(1.0), NonPrivateSilence()) as session:
+        found = session.long_rows(0.5, frame, 2.0)
+    assert found.value == pytest.approx([(0.5 - 1.0 + 2.0) / 5], rel=1e-6)
+    assert found.sensitivity == pytest.approx(2 * 2.0 / 5)
 
 
 @pytest.mark.parametrize("total", [Privacy(1.0), PurePrivacy(1.0)])

@@ -107,6 +107,7 @@ def _all(rows: CellRows, world: _World, lift: int, scale: float = 1.0) -> Totals
         "sum": one,
         "sum, number": number,
         "sum, cut": cut,
+        "long": rows.long(world.frames[0], radii[0]),
     }
 
 
@@ -441,6 +442,7 @@ def test_no_lifted_row_is_longer_than_its_bound(d: int, row: Row, lift: int, sca
     assert sum(t > 0 for t in traces) <= 1
     assert sum(traces) <= _STEPS**2 + lift**2
     assert _square(one["sum"]) <= _FINE**2
+    assert _square(one["long"]) <= _FINE**2
 
 
 def test_rows_of_any_size_keep_their_direction() -> None:
