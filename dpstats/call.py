@@ -228,9 +228,9 @@ class Charged:
     def design(
         self,
         formula: str,
-        limits: Mapping[str, Any] | None,
         weights: str | None,
         offset: str | None,
+        limits: Mapping[str, Any] | None,
         unknown: Sequence[str] = (),
         *,
         releases_levels: bool = True,
@@ -327,14 +327,14 @@ class Charged:
     def released_design(
         self,
         formula: str,
-        limits: Mapping[str, Any] | None,
         weights: str | None,
         offset: str | None,
+        limits: Mapping[str, Any] | None,
         levels: ReleasedLevels,
     ) -> Design:
         """The design once levels are released; what it refuses says so, and what was paid."""
         try:
-            return self.design(formula, levels.limits(limits), weights, offset)
+            return self.design(formula, weights, offset, levels.limits(limits))
         except DPStatsError as error:  # of public facts and of levels, which are released
             error.args = (f"{error} {levels.as_limits} {self._spent}",)
             raise
@@ -421,9 +421,9 @@ def with_levels(
     call: Call[Any],
     formula: str,
     data: Any,
-    limits: Mapping[str, Any] | None,
     weights: str | None,
     offset: str | None,
+    limits: Mapping[str, Any] | None,
 ) -> tuple[Call[Any], tuple[str, ...]]:
     """A call that pays for the release of levels, where it may, and the columns that need it.
 
@@ -434,7 +434,7 @@ def with_levels(
     if call.given.get("delta") is None or not shows_types(data):
         return call, ()
     with naming("the private data"):
-        unknown = undeclared_levels(formula, data, limits, weights, offset)
+        unknown = undeclared_levels(formula, data, weights, offset, limits)
     return (call.for_levels(unknown), unknown) if unknown else (call, ())
 
 

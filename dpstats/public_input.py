@@ -302,7 +302,7 @@ def _refuse_ends_in_a_list(design: Design, name: str, value: Any) -> None:
 
 
 def declared(
-    formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
+    formula: str, weights: str | None, offset: str | None, limits: Mapping[str, Any] | None
 ) -> tuple[Design, Floats, float, float | None]:
     """The design of declared limits, the largest |x_j| and |y|, and the declared length of a row."""
     schema = dict(limits or {})

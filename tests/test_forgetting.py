@@ -252,6 +252,33 @@ def test_a_later_pass_that_ends_leaves_no_rows(
     _require_forgotten(rows, sessions)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dp_lm, anchored",
+        "dp_lm, anchored, alone",
+        "dp_glm, anchored, alone, binomial",
+        "dp_feols, rows",
+        "dp_feols, instruments, alone",
+        "eptr_lm, rounds",
+        "eptr_bayes, sums",
+        "eptr_nw, gp, alone",
+        "dp_mean, refined",
+    ],
+)
+def test_a_last_pass_that_ends_leaves_no_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the rows are summed up by then; a generator as context manager showed their sums."""
+    monkeypatch.setattr(slabs, "_CACHE_BYTES", 0)
+    monkeypatch.setattr(slabs, "_SLAB_ROWS", (16, 16))
+    sound = _Blocks(CALLS[name].table, None, 1000)
+    CALLS[name](sound)
+    blocks = _Blocks(CALLS[name].table, OSError(), sound.passes)
+    with _seen() as (rows, sessions), pytest.raises(PassError) as caught:
+        CALLS[name](blocks)
+    _require_silent(caught.value)
+    _require_forgotten(rows, sessions)
+
+
 @pytest.mark.parametrize("kind", [ArgumentError, KeyboardInterrupt, ValueError])
 def test_an_error_beside_an_estimator_of_ones_own_holds_nothing(
     kind: type[BaseException], monkeypatch: pytest.MonkeyPatch

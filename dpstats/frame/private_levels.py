@@ -87,9 +87,9 @@ def _text(cell: bytes | None) -> str | None:
 def undeclared_levels(
     formula: str,
     data: Any,
-    limits: Mapping[str, Any] | None,
     weights: str | None,
     offset: str | None,
+    limits: Mapping[str, Any] | None,
 ) -> tuple[str, ...]:
     """Columns of text that a formula uses and whose levels nobody has declared, by names and types."""
     table = column_types(data)

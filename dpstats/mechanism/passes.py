@@ -40,6 +40,8 @@ from dpstats.mechanism.threads import InTurn, one_blas_thread, processors
 
 Integers = NDArray[np.object_]
 Whole = NDArray[np.int64]
+Exponents = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
 _S = TypeVar("_S")
@@ -48,8 +50,7 @@ _Q = ParamSpec("_Q")
 
 _PIECE_ROWS, _PIECE_NUMBERS = 2**16, 2**21
 _SLAB_ROWS, _SLAB_NUMBERS = (2**10, 2**14), 2**19
-_NARROW, _FEW_ROWS = 16, 2**18
-_CACHE_BYTES = 2**30
+_NARROW, _FEW_ROWS, _CACHE_BYTES = 16, 2**18, 2**30
 _LONG_ROW, _LONG_ENTRY = 2.0**6, 2.0**8
 
 
@@ -67,7 +68,7 @@ class Block(Protocol):
     @property
     def above(self) -> Floats | None: ...
     @property
-    def usable(self) -> NDArray[np.bool_] | None: ...
+    def usable(self) -> Mask | None: ...
 
 
 class RowSource(Protocol):
@@ -88,7 +89,7 @@ class RowSource(Protocol):
         """What ``task`` finds in every part of the rows, a RowSource each; None: do it here."""
 
 
-def octave_bins(values: Floats, lowest: int, octaves: int) -> NDArray[np.int64]:
+def octave_bins(values: Floats, lowest: int, octaves: int) -> Whole:
     """Counts of non-negative values in bins of a quarter octave, from 2**lowest upwards.
 
     Edges are 2^k (1, 1.25, 1.5, 1.75): the bin is read off the bits of the float, and no rounding moves
@@ -328,25 +329,21 @@ class WhitenedRows(PrivateRows[_S]):
         Public matrix W; rows x, as the child encodes them, become z = W'x.
     shift : (d,) array
         Public coefficients b; x'b comes in full precision beside z.
-    prepared : ExactMatrix, optional
+    coarse : ExactMatrix, optional
         Both of them as rounded for a coarse product.
     """
 
     def __init__(
-        self,
-        source: RowSource,
-        whitening: Floats,
-        shift: Floats,
-        prepared: ExactMatrix | None = None,
+        self, source: RowSource, whitening: Floats, shift: Floats, coarse: ExactMatrix | None = None
     ) -> None:
         super().__init__(source, len(whitening))
-        self._whitening = exact_map(whitening, shift) if prepared is None else prepared
+        self._whitening = exact_map(whitening, shift) if coarse is None else coarse
 
     @abstractmethod
     def _slab(
         self,
         z: Floats,
-        exponent: NDArray[np.int32],
+        exponent: Exponents,
         norm: Floats,
         fitted: Floats,
         columns: tuple[Floats, ...],
@@ -378,7 +375,7 @@ def fits_cache(source: RowSource) -> bool:
 
 def whitened(
     x: Floats, matrix: ExactMatrix, d: int, product: Floats, *, any_size: bool = False
-) -> tuple[NDArray[np.int32], Floats]:
+) -> tuple[Exponents, Floats]:
     """Fill ``product`` (k, b) with W'x by the exact path; rows that turn out long take the scaled one.
 
     Returns exponents and norms: row i is z = product[:d, i] 2^exponent[i], |product[:d, i]| = norm[i].
@@ -402,25 +399,28 @@ def whitened(
     return exponent, norm
 
 
-def cut_to_grid(
-    z: Floats, exponent: NDArray[np.int32], length: Floats, radius: float, steps: int
-) -> NDArray[np.bool_]:
-    """Cut rows z 2^exponent, |z| = length, to a radius and round them, in place; which were cut.
+def cut_to_grid(z: Floats, exponent: Exponents, length: Floats, radius: float, steps: int) -> Mask:
+    """Cut rows as `scaled_to_grid` does, and say which were cut."""
+    return np.asarray(scaled_to_grid(z, exponent, length, radius, steps) < np.ldexp(1.0, exponent))
+
+
+def scaled_to_grid(
+    z: Floats, exponent: Exponents, length: Floats, radius: float, steps: int
+) -> Floats:
+    """Cut rows z 2^exponent, |z| = length, to a radius and round them, in place; what scaled each z.
 
     Rows become whole multiples of radius/steps of length at most ``steps``: the radius is shrunk by
-    half a grid diagonal (and a step for what the floats lose) first. Rows that are not finite become
-    zero.
+    half a grid diagonal (and a step for what the floats lose) first. Rows that are not finite become 0.
     """
     bad = ~np.isfinite(length)
     z[:, bad], length[bad] = 0.0, 0.0
-    step = radius / steps
+    step, whole = radius / steps, np.ldexp(1.0, exponent)
     inner = (radius - step * (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)
     longest = np.divide(inner, length, out=np.full_like(length, np.inf), where=length > 0)
-    whole = np.ldexp(1.0, exponent)
     scale = np.minimum(whole, longest)
     z *= np.where(length > 0, scale, 0.0) / step
     np.rint(z, out=z)
-    return np.asarray(longest < whole)
+    return np.asarray(scale)
 
 
 def _quiet(work: Callable[..., _T]) -> Callable[..., _T]:

@@ -24,7 +24,7 @@ from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import make_noise
 from dpstats.models.glm.dp_glm import check_iterations, family_moments, family_shown, glm_model
 from dpstats.models.glm.family import resolve_family
-from dpstats.models.glm.methods import GlmTaskForN, prepared
+from dpstats.models.glm.methods import GlmTaskForN
 from dpstats.models.glm.task import GlmTask
 from dpstats.models.linear.dp_lm import check_response, linear_model, linear_moments
 from dpstats.models.linear.fit import LinearTask, fit_rows
@@ -171,7 +171,9 @@ def plan_lm(
         options: dict[str, Any] = {"sigma": sigma, "d": d, "limits": limits, "ridge": ridge}
         options |= {"delta": delta, **given, "vcov": vcov}
         text = call_text("plan_lm", formula, {"n": rows, **options}, unit)
-        alone = LinearTask(method, ordinary.design, None, None, ridge, eta, vcov, alone=True)
+        alone = LinearTask(
+            method=method, design=ordinary.design, ridge=ridge, eta=eta, errors=vcov, alone=True
+        )
 
         @cache
         def with_sample(m: int, seed: int) -> LinearTask:
@@ -195,7 +197,9 @@ def plan_lm(
     size = residual_sd(sigma, residual, moments)
     # where far scores of so few rows point, simulated rows do not follow
     moments = replace(moments, few=replace(moments.few, far=None))
-    task = LinearTask(method, moments.design, moments, None, ridge, eta, vcov)
+    task = LinearTask(
+        method=method, design=moments.design, moments=moments, ridge=ridge, eta=eta, errors=vcov
+    )
     options = {**given, "delta": delta, "method": method, "ridge": ridge, "sigma": sigma}
     options |= {"vcov": vcov, "weights": weights, "offset": offset, "limits": limits}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
@@ -301,16 +305,13 @@ def plan_glm(
         options |= {"limits": limits, **given, "ridge": ridge, "delta": delta, "vcov": vcov}
         text = call_text("plan_glm", formula, {"n": rows, **options}, unit)
         bare = GlmTask(
-            method,
-            model,
-            ordinary.design,
-            None,
-            None,
-            None,
-            ridge,
-            eta,
-            iterations,
-            vcov,
+            method=method,
+            family=model,
+            design=ordinary.design,
+            ridge=ridge,
+            eta=eta,
+            iterations=iterations,
+            errors=vcov,
             alone=True,
         )
 
@@ -324,7 +325,7 @@ def plan_glm(
                 task = replace(
                     bare, design=moments.design, moments=moments, known=known, alone=False
                 )
-            return prepared(task, rows)
+            return GlmTaskForN.of(task, rows)
 
         def general(m: int, expected: ExpectedRows, total: Privacy, seed: int) -> Model:
             return made(with_sample(m, seed, expected.n), text, expected, total, seed)
@@ -337,14 +338,22 @@ def plan_glm(
     moments, known = family_moments(formula, public, model, weights, offset, limits)
     aim = target_of(target_se, moments.terms)
     task = GlmTask(
-        method, model, moments.design, moments, known, None, ridge, eta, iterations, vcov
+        method=method,
+        family=model,
+        design=moments.design,
+        moments=moments,
+        known=known,
+        ridge=ridge,
+        eta=eta,
+        iterations=iterations,
+        errors=vcov,
     )
     options = {"family": family_shown(model), **given, "delta": delta, "method": method}
     options |= {"ridge": ridge, "weights": weights, "offset": offset}
     options |= {"limits": limits, "vcov": vcov}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
-    for_rows = cache(partial(prepared, task))  # most rehearsals have as many rows as the one before
+    for_rows = cache(partial(GlmTaskForN.of, task))  # most rehearsals have as many rows
 
     def fitting(expected: ExpectedRows, total: Privacy, seed: int) -> Model:
         return made(for_rows(expected.n), call, expected, total, seed)

@@ -282,7 +282,7 @@ def loss_of_marks(shares: Floats, d: int) -> Callable[[Floats], Floats]:
     return lost
 
 
-def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
+def cut_of_squares(tail: Tail, n: int, d: int, mu: float) -> float:
     """Bound for residuals whose squares are summed, from the tail of scores, sqrt(d) times as long.
 
     Noise and what is lost of the mean square balance; the noise is kept below `_BLURRED` of the square
@@ -299,7 +299,7 @@ def cut_of_squares(tail: Tail, d: int, n: int, mu: float) -> float:
     return max(float(tail.lengths[int(np.argmin(error))]), unseen) / math.sqrt(d)
 
 
-def lost_of_squares(tail: Tail, d: int, n: int, cut: float) -> float:
+def lost_of_squares(tail: Tail, n: int, d: int, cut: float) -> float:
     """What a cut of residuals takes off their mean square at most, with 95 % of what tails may be.
 
     ``tail``: that of scores, sqrt(d) times as long, for means of squares.
@@ -307,18 +307,18 @@ def lost_of_squares(tail: Tail, d: int, n: int, cut: float) -> float:
     return most_excess(tail, n, cut * math.sqrt(d)) / d
 
 
-def noise_of_moments(length: Floats, d: float, n: int, mu: float) -> Floats:
+def noise_of_moments(length: Floats, n: int, d: float, mu: float) -> Floats:
     """Largest eigenvalue, about, of the noise of second moments of rows cut to a length."""
     return np.asarray(2 * math.sqrt(d) * length**2 / (n * mu))
 
 
-def cut_of_moments(tail: Tail, d: int, n: int, mu: float) -> float:
+def cut_of_moments(tail: Tail, n: int, d: int, mu: float) -> float:
     """Length at which rows are cut for their second moments.
 
     What is lost, the mean of |z|^2 - R^2 over longer rows, may all lie in one direction. Their noise is
     kept below `DROWNING`, as far as rows of the expected length sqrt(d) are not cut.
     """
-    noise = noise_of_moments(tail.lengths, d, n, mu)
+    noise = noise_of_moments(tail.lengths, n, d, mu)
     allowed = (noise <= DROWNING) | (tail.lengths <= 1.2 * math.sqrt(d))
     error = np.where(allowed, noise**2 + tail.excess(2) ** 2, np.inf)
     best = int(np.argmin(error)) if allowed.any() else 0

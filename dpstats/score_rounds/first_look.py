@@ -13,8 +13,6 @@ their effects are taken out it is the difference of two, and each column is look
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -112,7 +110,7 @@ def least_budget(d: int) -> float:
     return float(20 * d**1.5 + 100)
 
 
-def suffices(n: float, mu: float, d: int) -> bool:
+def suffices(n: float, d: int, mu: float) -> bool:
     """Whether n rows at mu are more than noise to a fit of d columns without public rows."""
     return n * mu >= least_budget(d)
 
@@ -218,7 +216,7 @@ def _of_one_function(design: Design) -> list[list[int]]:
 
 def few_rows_note(n: int, d: int, mu: float, persons: str | None) -> tuple[str, ...]:
     """A note on a fit that would be refused without its public rows; from public numbers."""
-    if suffices(n, mu, d):
+    if suffices(n, d, mu):
         return ()
     counted = "rows" if persons is None else "persons"
     return (
@@ -289,7 +287,7 @@ def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     rows tell them well with a budget for which `check_budget` would not refuse them.
     """
     d = len(public.terms)
-    return public.m is not None and public.m < _FEW * d and suffices(n, mu, d)
+    return public.m is not None and public.m < _FEW * d and suffices(n, d, mu)
 
 
 def too_thin(public: PublicMoments, n: int, mu: float) -> str | None:
@@ -328,6 +326,25 @@ def first_look(
     ``public``: rows that do not determine all columns; those whose scale they tell are not searched.
     ``persons``: see `ScoreSession`.
     """
+    try:
+        return _looked(design, source, total, noise, response, public, persons, after)
+    except BaseException:
+        if persons is not None:
+            cast(PersonSource, source).forget()
+        raise
+
+
+def _looked(
+    design: Design,
+    source: RowSource,
+    total: Privacy,
+    noise: Noise,
+    response: bool,
+    public: PublicMoments | None,
+    persons: str | None,
+    after: Session[Any] | None,
+) -> tuple[FirstLook, ScoreSession]:
+    """The look itself; what it keeps of persons is to be forgotten where it ends in an error."""
     within = persons == "within"
     made, centred = design_products(design, differences=within), design.constant is not None
     marks = {j for name, j in design.bare.items() if design.columns[name].mark}
@@ -336,10 +353,10 @@ def first_look(
     looked = (
         searched if searched or response else (0,)
     )  # some column, to count the rows that are used
-    with (
-        _single_rows(source, persons) as single,
-        ColumnSession(single, looked, response, total, noise, after) as columns,
-    ):
+    single: RowSource = source
+    if persons is not None:
+        single = cast(PersonSource, source).one_of_each(differences=within)
+    with ColumnSession(single, looked, response, total, noise, after) as columns:
         used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
     nothing = np.zeros(source.d, dtype=np.bool_)
     locations, scales = np.zeros(source.d), np.ones(source.d)
@@ -367,7 +384,7 @@ def first_look(
             counts = session.rows_of_persons(PERSONS)
             back, _ = session.whiten(back / math.sqrt(rows_of_each(counts, session.n)), zero)
         seen = whiten(session, back, nothing)
-    enough = suffices(used, total.mu, source.d)
+    enough = suffices(used, source.d, total.mu)
     if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
         enough = False
     others = found[-1].others if response else 0.0
@@ -377,20 +394,6 @@ def first_look(
         if one.others > 0 and one.scale is not None
     }
     return FirstLook(seen, location, scale, enough, others, uneven, counts), session
-
-
-@contextmanager
-def _single_rows(source: RowSource, persons: str | None) -> Iterator[RowSource]:
-    """Rows of which each is protected; persons are forgotten where looking at them ends in an error."""
-    if persons is None:
-        yield source
-        return
-    of_persons = cast(PersonSource, source)
-    try:
-        yield of_persons.one_of_each(differences=persons == "within")
-    except BaseException:
-        of_persons.forget()
-        raise
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:

@@ -96,11 +96,11 @@ class PersonRows(ScoreRows):
         whitening: Floats,
         shift: Floats,
         truncation: float | None = None,
-        prepared: ExactMatrix | None = None,
+        coarse: ExactMatrix | None = None,
         *,
         within: bool = False,
     ) -> None:
-        super().__init__(source, family, whitening, shift, truncation, prepared)
+        super().__init__(source, family, whitening, shift, truncation, coarse)
         self._within = within
 
     def _slabs(self, block: Any, k: int) -> Iterator[Slab]:

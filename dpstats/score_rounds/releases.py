@@ -128,7 +128,7 @@ class ScoreSession(Session[ScoreRows]):
         Secure or seeded.
     truncation : float, optional
         Public radius to which whitened rows are cut before the family sees them (the papers').
-    prepared : ExactMatrix, optional
+    coarse : ExactMatrix, optional
         Whitening and shift as `coarse.coarse_map` has rounded them.
     persons : {"all", "within"} or None
         The source yields rows of whole persons: a sum has one term for each person (`PersonRows`), of
@@ -156,7 +156,7 @@ class ScoreSession(Session[ScoreRows]):
         total: Privacy,
         noise: Noise,
         truncation: float | None = None,
-        prepared: ExactMatrix | None = None,
+        coarse: ExactMatrix | None = None,
         *,
         persons: str | None = None,
         after: Session[Any] | None = None,
@@ -166,7 +166,7 @@ class ScoreSession(Session[ScoreRows]):
         self._persons, self._limited, self._keeps = persons, limited, keeps
         self.passes: int = getattr(after, "passes", 0)
         self._source, self._family, self._truncation = source, family, truncation
-        super().__init__(self._seen(whitening, shift, prepared), total, noise, after)
+        super().__init__(self._seen(whitening, shift, coarse), total, noise, after)
         linear = isinstance(family, LeastSquares)  # information rows are rows of the design
         self._names = _OF_A_DESIGN if linear else _AT_AN_ANCHOR
 
@@ -193,8 +193,8 @@ class ScoreSession(Session[ScoreRows]):
         """Whether effects of persons are taken out."""
         return self._persons == "within"
 
-    def _seen(self, whitening: Floats, shift: Floats, prepared: ExactMatrix | None) -> ScoreRows:
-        how = self._source, self._family, whitening, shift, self._truncation, prepared
+    def _seen(self, whitening: Floats, shift: Floats, coarse: ExactMatrix | None) -> ScoreRows:
+        how = self._source, self._family, whitening, shift, self._truncation, coarse
         if self._persons is None:
             return ScoreRows(*how)
         return PersonRows(*how, within=self._persons == "within")
@@ -225,10 +225,10 @@ class ScoreSession(Session[ScoreRows]):
         size do not notice (`coarse.coarse_map`).
         """
         self._exact.clear()
-        prepared = None
+        coarse = None
         if residual:
-            whitening, shift, prepared = coarse_map(self._source, whitening, shift, residual)
-        before, self._rows = self._rows, self._seen(whitening, shift, prepared)
+            whitening, shift, coarse = coarse_map(self._source, whitening, shift, residual)
+        before, self._rows = self._rows, self._seen(whitening, shift, coarse)
         self._rows.instead_of(before)
         return whitening, shift
 

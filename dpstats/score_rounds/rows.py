@@ -213,10 +213,10 @@ class ScoreRows(WhitenedRows[Slab]):
         whitening: Floats,
         shift: Floats,
         truncation: float | None = None,
-        prepared: ExactMatrix | None = None,
+        coarse: ExactMatrix | None = None,
     ) -> None:
-        self._shortens = prepared is not None and self._halves
-        super().__init__(source, whitening, shift, prepared)
+        self._shortens = coarse is not None and self._halves
+        super().__init__(source, whitening, shift, coarse)
         self._family = family
         self._truncation = truncation
         self.leverage: float | None = None

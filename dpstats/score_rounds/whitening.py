@@ -181,7 +181,7 @@ def far_off(middle: float | None, square: float, n: int, mu: float) -> bool:
     """
     if middle is None or middle < _FAR_OFF * math.sqrt(square):
         return False
-    noise = noise_of_moments(np.array(middle), square, n, mu)
+    noise = noise_of_moments(np.array(middle), n, square, mu)
     return bool(noise * (2 + middle**2 - square) > DROWNING / 2)
 
 
@@ -206,7 +206,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     far_before, cut_off = 0.0, False
     while True:
         lengths = whitened_lengths(session, _LENGTHS, np.zeros(d))
-        radius = _cut(lengths, d, n, mu * math.sqrt(share))
+        radius = _cut(lengths, n, d, mu * math.sqrt(share))
         found = whitened_moments(session, share, d, radius)
         released, sd = apart(found.value, nothing), found.noise_sd
         noise = sd * math.sqrt(2 * d)
@@ -239,7 +239,7 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     hidden, last = stages[-1]
     kept = cut_off or not hidden
     best = last if kept else min(stages, key=lambda stage: stage[0])[1]
-    farther = _cut(best.lengths, d, n, mu * math.sqrt(_FINAL))
+    farther = _cut(best.lengths, n, d, mu * math.sqrt(_FINAL))
     if kept and farther < _FARTHER * best.radius:
         return replace(best, lost=best.lengths.beyond(best.radius, n))
     return replace(_measured(session, best, farther, nothing), lost=best.lengths.beyond(farther, n))
@@ -262,13 +262,13 @@ def whitened_moments(session: ScoreSession, share: float, d: int, radius: float)
     return made.information
 
 
-def _cut(lengths: RowLengths, d: int, n: int, mu: float) -> float:
+def _cut(lengths: RowLengths, n: int, d: int, mu: float) -> float:
     """Length at which rows are cut: no farther than noise allows, beyond what most rows need.
 
     Rows that are longer weigh less until the last round, so that little is lost with them.
     """
     quiet = math.sqrt(_QUIET * n * mu / (2 * math.sqrt(d)))
-    return min(cut_of_moments(lengths.tail, d, n, mu), max(quiet, _BODY * lengths.quantile))
+    return min(cut_of_moments(lengths.tail, n, d, mu), max(quiet, _BODY * lengths.quantile))
 
 
 def apart(matrix: Floats, nothing: Mask) -> Floats:

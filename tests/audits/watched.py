@@ -229,7 +229,7 @@ PLACES = {
         "dpstats.models.eptr_linear.rounds",
     ),
     "eptr_bayes": Place(
-        "dpstats.models.eptr_bayes.eptr_bayes",
+        "dpstats.models.eptr_bayes.fit",
         "ColumnSession ClassSession",
         ("find_features", "from_sums", "from_moments", "from_test"),
     ),

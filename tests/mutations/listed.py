@@ -250,16 +250,16 @@ _ROWS = (
     ),
     _rows(
         "rounding may take a row of a linear model beyond its radius",
-        "dpstats/models/linear/rows.py",
-        "inner = (radius - step * (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)",
+        "dpstats/mechanism/passes.py",
+        "inner = (radius - step * (math.sqrt(len(z)) / 2 + 1)) * (1 - 1e-12)",
         "inner = radius",
         f"{_LINEAR_ROWS}::test_no_row_is_longer_than_the_radius_after_rounding",
     ),
     _rows(
         "rows of a linear model are cut at twice the radius",
         "dpstats/models/linear/rows.py",
-        "np.minimum(np.ldexp(1.0, slab.exponent), longest), 1.0)",
-        "np.minimum(np.ldexp(1.0, slab.exponent), 2 * longest), 1.0)",
+        "slab.norm, radius, self.grid.steps)",
+        "slab.norm, 2 * radius, 2 * self.grid.steps)",
         *_replayed("dp_lm, ssp"),
     ),
     _rows(
@@ -977,25 +977,35 @@ _ACCOUNTING = (
 
 _charge = _of("charges")
 _AFTER = f"{_CHARGES}::test_any_error_after_the_first_release_leaves_the_charge"
-_GLM_FITS = """        ready = prepared(task, rows.n)
+_GLM_FITS = """        ready = GlmTaskForN.of(task, rows.n)
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, limits, weights, offset, levels)
+        design = charged.released_design(formula, weights, offset, limits, levels)
         check_response(design, model)
         rows = charged.rows(design)
-        ready = prepared(replace(task, design=design), rows.n)
+        ready = GlmTaskForN.of(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
 """
 _LM_FITS = """            require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, limits, weights, offset, levels)
+        design = charged.released_design(formula, weights, offset, limits, levels)
         check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
-    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
+    task = LinearTask(
+        method=method,
+        design=design,
+        moments=moments,
+        extent=extent,
+        ridge=ridge,
+        eta=eta,
+        errors=vcov,
+        persons=persons,
+        alone=alone,
+    )
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
 """
 _CHARGED = (
@@ -1683,7 +1693,7 @@ _ALONE = (
     _alone(
         "the last moments are cut by lengths in other coordinates",
         "dpstats/score_rounds/whitening.py",
-        "    farther = _cut(best.lengths, d, n, mu * math.sqrt(_FINAL))\n",
+        "    farther = _cut(best.lengths, n, d, mu * math.sqrt(_FINAL))\n",
         "    farther = _cut(last.lengths, d, n, mu * math.sqrt(_FINAL))\n",
         "tests/models/test_alone.py::test_a_level_that_nobody_sees_leaves_the_errors_of_others",
     ),
@@ -1927,8 +1937,8 @@ _ALONE = (
     _alone(
         "a linear fit that leaves public rows out forgets what it has spent on them",
         "dpstats/models/linear/fit.py",
-        "alone(replace(task, moments=None), rows, total, noise, session)",
-        "alone(replace(task, moments=None), rows, total, noise, None)",
+        "fit, session = from_private_rows(task, rows, total, noise, session)",
+        "fit, session = from_private_rows(task, rows, total, noise, None)",
         "tests/models/linear/test_dp_lm.py::"
         "test_public_rows_of_other_units_are_left_out_where_they_are_no_guide",
     ),

@@ -346,9 +346,9 @@ def test_choices_loosen_as_noise_falls() -> None:
     assert clips == sorted(clips)
     tail = Tail(np.geomspace(0.6, 4000, 400), 0.1 * np.geomspace(0.6, 4000, 400) ** -4)
     totals = (0.1, 1.0, 10.0, 1e5)
-    radii = [cut_of_moments(tail, 5, 10_000, mu) for mu in totals]
+    radii = [cut_of_moments(tail, 10_000, 5, mu) for mu in totals]
     lengths = [cut_for_intervals(tail, 10_000, 5, mu, 0.4).length for mu in totals]
-    squares = [cut_of_squares(tail, 5, 10_000, mu) for mu in totals]
+    squares = [cut_of_squares(tail, 10_000, 5, mu) for mu in totals]
     for each in (radii, lengths, squares):
         assert each == sorted(each)
     assert lengths[-1] > 20

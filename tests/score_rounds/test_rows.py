@@ -271,9 +271,7 @@ def _all_sums(
     x: np.ndarray, y: np.ndarray, size: int | None, cached: bool = True, coarse: bool = False
 ) -> list[object]:
     prepared = _COARSE if coarse else None
-    rows = ScoreRows(
-        Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT, prepared=prepared
-    )
+    rows = ScoreRows(Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT, coarse=prepared)
     rows._cache_fits = cached
     sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True, _LESS))
     out = [*rows.length_counts(_ANCHOR, ((-8, 16), (-8, 16))), rows.moments(2.0)]
@@ -303,7 +301,7 @@ def test_rows_in_half_of_the_memory_are_no_longer_than_is_said() -> None:
     size = 2.0 ** rng.integers(-130, 130, 4000)
     x = np.concatenate([rng.normal(size=(4000, 3)) * size[:, None], np.zeros((2, 3))])
     rows = ScoreRows(
-        Arrays(x, np.zeros(len(x))), LeastSquares(), _WHITENING, _SHIFT, prepared=_COARSE
+        Arrays(x, np.zeros(len(x))), LeastSquares(), _WHITENING, _SHIFT, coarse=_COARSE
     )
     slabs = list(rows._over(lambda slab: slab))
     z = np.hstack([slab.z for slab in slabs])

@@ -96,9 +96,9 @@ def design_of_classes(
             )
     with as_written(formula, text, name):
         if levels is None:
-            design = charged.design(text, limits, None, None, unknown)
+            design = charged.design(text, None, None, limits, unknown)
         else:
-            design = charged.released_design(text, limits, None, None, levels)
+            design = charged.released_design(text, None, None, limits, levels)
     # rows beyond a declared range are cut about their class, as all others are
     return replace(design, formula=formula, boxes={}), name
 

@@ -19,27 +19,23 @@ from typing import Any
 from dpstats.arguments import as_int, check_eta, choose, naming, require_one_of, shown
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged, with_levels
-from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError, SchemaError
 from dpstats.frame import Design, PublicMoments, class_design
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.eptr_bayes.alone import (
     UnknownFeatures,
     design_of_classes,
-    find_features,
 )
 from dpstats.models.eptr_bayes.discriminant import KINDS
 from dpstats.models.eptr_bayes.fit import (
     CHOSEN,
     LEAST_LEFT,
     find_geometry,
-    from_moments,
-    from_sums,
-    from_test,
+    fit_rows,
     make_test,
 )
 from dpstats.models.eptr_bayes.planning import LIFT
-from dpstats.models.eptr_bayes.releases import ClassSession, require_room
+from dpstats.models.eptr_bayes.releases import require_room
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
 from dpstats.propose_test.call import Kind
 from dpstats.public_input import check_sizes, require_bounds, without_person
@@ -184,7 +180,7 @@ def eptr_bayes(
     read = without_person(formula, person, public)
     unknown: tuple[str, ...] = ()
     if alone:
-        call, unknown = with_levels(call, read, data, limits, None, None)
+        call, unknown = with_levels(call, read, data, None, None, limits)
         spend = replace(spend, total=call.per_row)
     else:
         design, levels = _public_design(read, public, limits)
@@ -206,31 +202,12 @@ def eptr_bayes(
             if test is None:
                 require_room(rows.n, spend.mu, None if geometry.cut is None else LIFT)
     noise = call.noise()
-    released, columns = charged.levels(unknown, rows.n, noise), None
+    released = charged.levels(unknown, rows.n, noise)
     if unknown:
         design, levels = _levels_of(*design_of_classes(charged, read, limits, levels=released))
         rows = charged.rows(design)
-    if geometry is None:
-        known, total = UnknownFeatures.of(design, len(levels), limits), spend.gaussian
-        with ColumnSession(rows, known.columns, False, total, noise, released.session) as columns:
-            geometry = find_features(columns, known, rows.n, spend.mu)
-    cut = geometry.cut
-    with ClassSession(
-        rows,
-        geometry.back,
-        geometry.centres,
-        geometry.radius,
-        spend.total,
-        noise,
-        products=cut is not None,
-        after=columns,
-    ) as session:
-        if test is not None:
-            fit = from_test(session, geometry, *test)
-        elif cut is not None:
-            fit = from_moments(session, geometry, cut, KINDS if kind == CHOSEN else (kind,))
-        else:
-            fit = from_sums(session, geometry)
+    seen = geometry or UnknownFeatures.of(design, len(levels), limits)
+    geometry, fit, session = fit_rows(rows, seen, test, kind, spend, noise, released.session)
     m = None if geometry.counts is None else int(geometry.counts.sum())
     unused = () if fit.used is None else not_used(*fit.used, rows.n, design, public is None)
     model = BayesModel(

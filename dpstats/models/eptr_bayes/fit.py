@@ -11,8 +11,13 @@ import numpy as np
 
 from dpstats.arguments import positive
 from dpstats.arrays import Floats
+from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, design_extent, features_design
+from dpstats.mechanism.noise import Noise
+from dpstats.mechanism.passes import RowSource
+from dpstats.mechanism.session import Session
+from dpstats.models.eptr_bayes.alone import UnknownFeatures, find_features
 from dpstats.models.eptr_bayes.discriminant import KINDS, Axes
 from dpstats.models.eptr_bayes.estimate import (
     ClassGeometry,
@@ -208,6 +213,41 @@ def make_test(
     )
     levels = count_levels(target, radius, scale, n)
     return plan_safety(levels, spend, statistic, target, advice), scale
+
+
+def fit_rows(
+    rows: RowSource,
+    seen: ClassGeometry | UnknownFeatures,
+    test: tuple[SafetyTest, float] | None,
+    kind: str,
+    spend: Spend,
+    noise: Noise,
+    after: Session[Any] | None,
+) -> tuple[ClassGeometry, BayesFit, ClassSession]:
+    """Spend a total on a fit of these rows, of which a part finds scales where no public rows tell."""
+    if isinstance(seen, UnknownFeatures):
+        total = spend.gaussian
+        with ColumnSession(rows, seen.columns, False, total, noise, after) as columns:
+            geometry, after = find_features(columns, seen, rows.n, spend.mu), columns
+    else:
+        geometry = seen
+    cut = geometry.cut
+    with ClassSession(
+        rows,
+        geometry.back,
+        geometry.centres,
+        geometry.radius,
+        spend.total,
+        noise,
+        products=cut is not None,
+        after=after,
+    ) as session:
+        if test is not None:
+            return geometry, from_test(session, geometry, *test), session
+        if cut is None:
+            return geometry, from_sums(session, geometry), session
+        kinds = KINDS if kind == CHOSEN else (kind,)
+        return geometry, from_moments(session, geometry, cut, kinds), session
 
 
 def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:

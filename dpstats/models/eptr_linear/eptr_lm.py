@@ -28,8 +28,9 @@ from dpstats.models.eptr_linear.public import (
 )
 from dpstats.models.eptr_linear.result import EptrLinearModel
 from dpstats.models.eptr_linear.rounds import by_rounds
-from dpstats.models.linear.dp_lm import LEAST, check_response
+from dpstats.models.linear.dp_lm import check_response
 from dpstats.models.linear.page import EPTR_METHODS
+from dpstats.models.linear.planning import LEAST
 from dpstats.propose_test.call import Kind
 from dpstats.public_input import require_bounds, without_person
 from dpstats.report.shared_entries import documented
@@ -202,7 +203,7 @@ def eptr_lm(
     text = call.text(typed, {**call.given, "method": method, "limits": limits})
     with call.charged(text, data) as charged:
         if design is None:
-            design = charged.design(formula, limits, None, None, releases_levels=False)
+            design = charged.design(formula, None, None, limits, releases_levels=False)
         check_response(design)
         charged.check_limits(design, moments is None, without_coef(limits))
         rows = charged.rows(design)

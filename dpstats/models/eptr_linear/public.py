@@ -164,7 +164,7 @@ def declared_geometry(
             f"method='{method}' without public rows needs target=, the smallest eigenvalue of X'X / n "
             "that the data are expected to have; method='adaptive' needs none."
         )
-    design, columns, response, norm = declared(formula, without_coef(limits), None, None)
+    design, columns, response, norm = declared(formula, None, None, without_coef(limits))
     d = len(columns)
     if method == "paper":
         radius = float(np.linalg.norm(columns)) if norm is None else float(norm)

@@ -22,7 +22,7 @@ from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.fit import UNBOUNDED, EptrFit, eigenvalue_lines
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.releases import StepCuts, StepSession
-from dpstats.models.linear.fit import opened_rounds, solved_by_rounds
+from dpstats.models.linear.fit import RoundsTask, solved_by_rounds, through_rounds
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds, LinearStep
 from dpstats.propose_test.outcome import Outcome
@@ -114,9 +114,8 @@ def by_rounds(
     Without public rows they begin as those of a linear model do.
     """
     assert isinstance(total, Privacy)
-    how = rows, total, noise, None, design, moments, "hetero"
-    with opened_rounds(StepSession, *how) as (session, ready):
-        return _solved(session, ready), session
+    task = RoundsTask(design=design, moments=moments)
+    return through_rounds(StepSession, task, rows, total, noise, _solved)
 
 
 def _solved(session: StepSession, ready: Prepared) -> EptrFit:

@@ -8,7 +8,6 @@ sums or nodes; any number of predictions follow. The privacy is proved in
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -228,23 +227,19 @@ def eptr_nw(
         setting: CurveSetting | None = None
         left_out: tuple[Diagnostic, ...] = ()
         release: Callable[[Noise], KernelFit]
-        d = len(design.terms)
-        least = least_budget(d + 1)  # a curve is more than a line
+        least = least_budget(len(design.terms) + 1)  # a curve is more than a line
         if not alone:
             find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
             setting = find(2 / spend.mu)
-            told = rows.n * spend.mu  # by private rows
-            enough = told >= max(_AMPLE * least, _SQUARED * (setting.m or math.inf) ** 2)
-            if method == "gp" and public is not None and sizes is None and enough:
-                alone, left_out, setting = True, (_left_out(setting.m, rows.n),), None
+            if method == "gp" and sizes is None and _few(setting.m, rows.n * spend.mu, least):
+                left_out, setting = (_left_out(setting.m, rows.n),), None
                 design = without_boxes(design)
                 rows = charged.rows(design)
-        if alone:
-            check_budget(rows.n, d, spend.mu, call.unit, delta, least)
+        if setting is None:
+            check_budget(rows.n, len(design.terms), spend.mu, call.unit, delta, least)
             task = AloneTask.of(design, limits or {}, sizes, find_points(at, design))
             release = partial(curve_alone, rows, task, spend.gaussian)
         else:
-            assert setting is not None
             release = _way(rows, setting, method, degree, spend, find)
         planned: tuple[str, ...] = ()
         if method == "gp":
@@ -274,6 +269,11 @@ def eptr_nw(
         **outcome,
     )
     return charged.released(model)
+
+
+def _few(m: int | None, told: float, least: float) -> bool:
+    """Whether m public rows tell less of a curve than n mu = ``told`` by private ones."""
+    return m is not None and told >= max(_AMPLE * least, _SQUARED * m**2)
 
 
 def _left_out(m: int | None, n: int) -> Diagnostic:

@@ -27,8 +27,9 @@ from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.feols.fit import PanelFit, PanelTask, fit_rows
 from dpstats.models.feols.result import PanelModel
-from dpstats.models.linear.dp_lm import LEAST, check_response
+from dpstats.models.linear.dp_lm import check_response
 from dpstats.models.linear.estimate import LinearFit
+from dpstats.models.linear.planning import LEAST
 from dpstats.public_input import check_terms
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.estimate import Estimate
@@ -137,13 +138,13 @@ def dp_feols(
     unknown: tuple[str, ...] = ()
     task = None
     if public is None:
-        call, unknown = with_levels(call, formula.design(person), data, limits, weights, None)
+        call, unknown = with_levels(call, formula.design(person), data, weights, None, limits)
     else:
         task = panel_task(formula, public, person, weights, limits, errors)
     options = {**call.given, "vcov": errors, "weights": weights, "limits": limits}
     with call.charged(call.text(fml, options), data) as charged:
         if task is None:
-            task = _task_alone(formula, charged, limits, weights, errors, unknown)
+            task = _task_alone(formula, charged, weights, limits, errors, unknown)
         charged.check_limits(task.design, public is None, limits)
         rows = charged.rows(task.design)
         check_size(rows.n, rows.d, call.unit.counted)
@@ -157,7 +158,7 @@ def dp_feols(
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        task = _task_alone(formula, charged, limits, weights, errors, levels=levels)
+        task = _task_alone(formula, charged, weights, limits, errors, levels=levels)
         rows = charged.rows(task.design)
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, task.moments, lines=fit.linear.diagnostics)
@@ -169,8 +170,8 @@ def dp_feols(
 def _task_alone(
     formula: PanelFormula,
     charged: Charged,
-    limits: Mapping[str, Any] | None,
     weights: str | None,
+    limits: Mapping[str, Any] | None,
     errors: str,
     unknown: Sequence[str] = (),
     levels: ReleasedLevels | None = None,
@@ -182,14 +183,15 @@ def _task_alone(
 
     def design_of(text: str) -> Design:
         if levels is None:
-            return charged.design(text, limits, weights, None, unknown)
-        return charged.released_design(text, limits, weights, None, levels)
+            return charged.design(text, weights, None, limits, unknown)
+        return charged.released_design(text, weights, None, limits, levels)
 
     person = charged.call.unit.person
     with ErrorsWithoutTrace():
         design, columns = panel_design(formula, charged.table, design_of, person)
     check_response(design)
-    return PanelTask(design, None, columns, _summed(formula, person), errors)
+    summed = _summed(formula, person)
+    return PanelTask(design=design, errors=errors, persons=summed, columns=columns)
 
 
 def panel_task(
@@ -204,7 +206,13 @@ def panel_task(
     with naming("the public data"):
         moments, columns = panel_moments(formula, public, person, weights, limits)
     check_response(moments.design)
-    return PanelTask(moments.design, moments, columns, _summed(formula, person), errors)
+    return PanelTask(
+        design=moments.design,
+        moments=moments,
+        errors=errors,
+        persons=_summed(formula, person),
+        columns=columns,
+    )
 
 
 def _summed(formula: PanelFormula, person: str | None) -> str | None:

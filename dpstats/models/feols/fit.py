@@ -14,7 +14,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
-from dpstats.frame import Design, PanelColumns, PublicMoments
+from dpstats.frame import PanelColumns, PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
@@ -30,7 +30,14 @@ from dpstats.models.feols.estimate import (
     without_effects,
 )
 from dpstats.models.linear.estimate import LinearFit
-from dpstats.models.linear.fit import WIDENING, opened_rounds, reported, solved_by_rounds
+from dpstats.models.linear.fit import (
+    WIDENING,
+    RoundsTask,
+    reported,
+    solved_by_rounds,
+    through_rounds,
+)
+from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.numerics.matrices import quadratic_forms
 from dpstats.report.diagnostics import EMPTY
@@ -46,26 +53,11 @@ from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
 
 
-@dataclass(frozen=True)
-class PanelTask:
-    """What a fit is told before it meets a row; all of it public.
+@dataclass(frozen=True, kw_only=True)
+class PanelTask(RoundsTask):
+    """What a fit with effects or instruments is told; ``columns``: which of the design's are what."""
 
-    Attributes
-    ----------
-    design : Design
-    moments : PublicMoments or None
-        None without public rows.
-    columns : PanelColumns
-    persons : {"all", "within"} or None
-        See `ScoreSession`.
-    errors : {"hetero", "iid"}
-    """
-
-    design: Design
-    moments: PublicMoments | None
     columns: PanelColumns
-    persons: str | None
-    errors: str
 
 
 @dataclass(frozen=True)
@@ -111,20 +103,21 @@ def fit_rows(
     ``after``: the session that has released levels, where there are no public rows.
     """
     columns = task.columns
-    with opened_rounds(
+
+    def solve(session: ScoreSession, ready: Prepared) -> PanelFit:
+        return _solved(LinearRounds.of(session, ready, 0.0), columns)
+
+    return through_rounds(
         ScoreSession,
+        task,
         rows,
         total,
         noise,
+        solve,
         after,
-        task.design,
-        task.moments,
-        task.errors,
         start=_start(task.moments, columns),
-        persons=task.persons,
         instruments=bool(columns.excluded),
-    ) as (session, ready):
-        return _solved(LinearRounds.of(session, ready, 0.0), columns), session
+    )
 
 
 def _solved(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
@@ -135,8 +128,8 @@ def _solved(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     estimate = without_effects(fit.estimate, columns.shown, columns.effects)
     fit = replace(fit, estimate=estimate, system=None)
     empty = next(line for line in fit.diagnostics if line.name == EMPTY)
-    how = empty.value or 0.0, empty.noise_sd or 0.0
-    return PanelFit(fit, None, _parameters(rounds.session, columns, *how))
+    parameters = _parameters(rounds.session, columns, empty.value or 0.0, empty.noise_sd or 0.0)
+    return PanelFit(fit, None, parameters)
 
 
 def _parameters(

@@ -25,7 +25,7 @@ from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, is_family, resolve_family
 from dpstats.models.glm.fit import LEAST, GlmFit, check_room
-from dpstats.models.glm.methods import PAPERS_STEPS, GlmTaskForN, prepared
+from dpstats.models.glm.methods import PAPERS_STEPS, GlmTaskForN
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.models.glm.task import GlmTask
@@ -196,12 +196,12 @@ def dp_glm(
     alone = method == "anchored" and public is None
     partly = method == "anchored" and not call.unit.jointly
     if method == "ssp":
-        design, columns, _, norm = declared(formula, limits, weights, offset)
+        design, columns, _, norm = declared(formula, weights, offset, limits)
         columns = columns if norm is None else np.minimum(columns, norm)
         check_response(design, model)
     elif alone:
         check_written(formula, weights, offset)
-        call, unknown = with_levels(call, formula, data, limits, weights, offset)
+        call, unknown = with_levels(call, formula, data, weights, offset, limits)
     else:
         moments, known = family_moments(formula, public, model, weights, offset, limits, partly)
         if method == "pmt":
@@ -214,7 +214,7 @@ def dp_glm(
     persons = "all" if call.unit.jointly else None
     with call.charged(call.text(typed, options), data) as charged:
         if design is None:
-            design = charged.design(formula, limits, weights, offset, unknown)
+            design = charged.design(formula, weights, offset, limits, unknown)
             check_response(design, model)
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
@@ -228,30 +228,30 @@ def dp_glm(
             alone = better_alone(moments, rows.n, call.per_row.mu)
             thin = None if alone else too_thin(moments, rows.n, call.per_row.mu)
         task = GlmTask(
-            method,
-            model,
-            design,
-            moments,
-            known,
-            columns,
-            ridge,
-            eta,
-            iterations,
-            vcov,
-            persons,
-            alone,
-            thin,
+            method=method,
+            family=model,
+            design=design,
+            moments=moments,
+            known=known,
+            columns=columns,
+            ridge=ridge,
+            eta=eta,
+            iterations=iterations,
+            errors=vcov,
+            persons=persons,
+            alone=alone,
+            thin=thin,
         )
         least = 1 / (4 * (iterations or PAPERS_STEPS)) if method == "pmt" else LEAST
         require_share(Grid.for_rows(rows.n), call.per_row.mu, least)
-        ready = prepared(task, rows.n)
+        ready = GlmTaskForN.of(task, rows.n)
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, limits, weights, offset, levels)
+        design = charged.released_design(formula, weights, offset, limits, levels)
         check_response(design, model)
         rows = charged.rows(design)
-        ready = prepared(replace(task, design=design), rows.n)
+        ready = GlmTaskForN.of(replace(task, design=design), rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics)
     notes += formula_notes(formula, design.ordered)

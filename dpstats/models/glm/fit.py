@@ -137,7 +137,7 @@ def anchored_if_near(
     """
     design, n, mu, seen = task.design, session.n, session.total.mu, None
     d = len(design.terms)
-    if session.by_person or not suffices(n, mu, d) or not session.allows(LEAST * _LEFT):
+    if session.by_person or not suffices(n, d, mu) or not session.allows(LEAST * _LEFT):
         return anchored(session, start, task)
     expected = start.information_lengths(task.family)
     comparable = start.rows is not None or not (design.weights or design.offsets)
@@ -378,7 +378,7 @@ class _Ended:
     ) -> tuple[str, ...]:
         rounds, family, start = self.rounds, self.rounds.family, self.rounds.start
         design, ridge, summary = self.task.design, self.task.ridge, summary_of(self.made)
-        n, terms, alone = rounds.session.n, design.terms, start.leverage is not None
+        n, terms, alone = rounds.session.n, design.terms, self.task.alone
         curvature = self.curvature
         mu, persons = rounds.session.total.mu, rounds.session.persons
         domain = None if family.linear else family.domain

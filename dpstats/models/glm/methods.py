@@ -52,6 +52,21 @@ class GlmTaskForN:
     start: StartingPoint | None
     log_factor: float
 
+    @classmethod
+    def of(cls, task: GlmTask, n: int) -> GlmTaskForN:
+        """What public facts say of a fit of n rows; raises where they do not suffice."""
+        plain = task.family.canonical and task.family.binary
+        limits: ScoreBounds | None = ScoreBounds(1.0, 0.25) if plain else None
+        log_factor = 1 + math.log(2 * n / task.eta)
+        start = None
+        if task.method == "pmt":
+            limits = _require_limits(
+                papers_limits(task.family, task.known, log_factor), task.family
+            )
+        elif task.moments is not None and not task.alone:
+            start = public_start(task.family, task.moments, task.known)
+        return cls(task, limits, start, log_factor)
+
     def fit_rows(
         self,
         rows: RowSource,
@@ -77,14 +92,14 @@ class GlmTaskForN:
                 begin = declared_start(session, family, task.columns)
                 return anchored(session, begin, task), session
         if task.alone:
-            return alone(task, rows, total, noise, after)
+            return from_private_rows(task, rows, total, noise, after)
         if task.thin is not None:
             why = left_out_note(task.design, few_have(task.thin))
             return _without_public(task, rows, total, noise, why, None)
         if self.start is not None:
-            start, prepared = self.start, None
+            start, coarse = self.start, None
             if task.persons is None:
-                start, prepared = _coarse(rows, family, start)
+                start, coarse = _coarse(rows, family, start)
             seen = start.whitening.back, start.coef
             with ScoreSession(
                 rows,
@@ -92,7 +107,7 @@ class GlmTaskForN:
                 *seen,
                 total,
                 noise,
-                prepared=prepared,
+                coarse=coarse,
                 persons=task.persons,
                 limited=design.limited,
             ) as session:
@@ -134,19 +149,6 @@ class GlmTaskForN:
         return not_private(coef, sampling, dispersion, information, m)
 
 
-def prepared(task: GlmTask, n: int) -> GlmTaskForN:
-    """What public facts say of a fit of n rows; raises where they do not suffice."""
-    plain = task.family.canonical and task.family.binary
-    limits: ScoreBounds | None = ScoreBounds(1.0, 0.25) if plain else None
-    log_factor = 1 + math.log(2 * n / task.eta)
-    start = None
-    if task.method == "pmt":
-        limits = _require_limits(papers_limits(task.family, task.known, log_factor), task.family)
-    elif task.moments is not None and not task.alone:
-        start = public_start(task.family, task.moments, task.known)
-    return GlmTaskForN(task, limits, start, log_factor)
-
-
 def _hardly_any(fit: GlmFit) -> bool:
     """Whether coefficients are given, though the rows that count cannot be told from none.
 
@@ -169,7 +171,8 @@ def _without_public(
     after: ScoreSession | None,
 ) -> tuple[GlmFit, ScoreSession]:
     """A fit of private rows alone, with notes why public ones were left out."""
-    fit, session = alone(replace(task, moments=None), rows, total, noise, after)
+    task = replace(task, moments=None, alone=True)
+    fit, session = from_private_rows(task, rows, total, noise, after)
     return replace(fit, notes=(*why, *fit.notes), left_out=True), session
 
 
@@ -183,12 +186,20 @@ def _without_rows(fit: GlmFit, family: Family) -> GlmFit:
     return replace(fit, estimate=estimate, system=None, notes=(note, *fit.notes))
 
 
-def alone(
+def from_private_rows(
     task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
 ) -> tuple[GlmFit, ScoreSession]:
     """What public rows would tell is found first (`score_rounds.first_look`)."""
-    how: dict[str, Any] = {"public": task.moments, "persons": task.persons, "after": after}
-    look, before = first_look(task.design, rows, total, noise, response=False, **how)
+    look, before = first_look(
+        task.design,
+        rows,
+        total,
+        noise,
+        response=False,
+        public=task.moments,
+        persons=task.persons,
+        after=after,
+    )
     start = private_start(task.family, task.design, look, rows.n)
     with ScoreSession(
         rows,

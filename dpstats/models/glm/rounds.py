@@ -207,8 +207,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
             )
         if tail is not None and squares is not None and not self.bounded:
             cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
-            length = cut_of_squares(squares, d, n, square_mu)  # of scores, over root d
-            lost = lost_of_squares(squares, d, n, length)
+            length = cut_of_squares(squares, n, d, square_mu)  # of scores, over root d
+            lost = lost_of_squares(squares, n, d, length)
             square, lost = per_person * length / unit, per_person**2 * lost / unit**2
             return RoundPlan(costs, cut, radius, square, lost, last=True)
         tails = BOUNDED if self.bounded else SKEWED if family.skewed or family.binary else ERRORS
@@ -224,7 +224,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         if squares is None:
             return RoundPlan(costs, cut, radius)
         square = choose_square_clip(residual, n, square_mu)
-        lost = lost_of_squares(squares, d, n, square * unit) / unit**2
+        lost = lost_of_squares(squares, n, d, square * unit) / unit**2
         return RoundPlan(costs, cut, radius, per_person * square, per_person**2 * lost, last=True)
 
     def _scales(

@@ -10,7 +10,7 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.public_rows import PublicRows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GlmTask:
     """What a fit is told; all of it public.
 
@@ -20,7 +20,7 @@ class GlmTask:
     family : Family
     design : Design
     moments : PublicMoments or None
-        None for "ssp".
+        None without public rows, and for "ssp".
     known : PublicRows or None
         Public rows as numbers, where rows were given.
     columns : (d,) array or None
@@ -39,12 +39,12 @@ class GlmTask:
     method: str
     family: Family
     design: Design
-    moments: PublicMoments | None
-    known: PublicRows | None
-    columns: Floats | None
+    moments: PublicMoments | None = None
+    known: PublicRows | None = None
+    columns: Floats | None = None
     ridge: float
     eta: float
-    iterations: int | None
+    iterations: int | None = None
     errors: str = "hetero"
     persons: str | None = None
     alone: bool = False

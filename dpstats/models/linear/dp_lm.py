@@ -28,6 +28,7 @@ from dpstats.models.linear.estimate import DeclaredBounds, LinearFit
 from dpstats.models.linear.fit import LinearTask, fit_rows
 from dpstats.models.linear.page import METHODS
 from dpstats.models.linear.papers import require_response
+from dpstats.models.linear.planning import LEAST
 from dpstats.models.linear.result import LinearModel
 from dpstats.public_input import (
     check_terms,
@@ -47,9 +48,6 @@ from dpstats.score_rounds.result import least_squares_of, model_items
 
 _DIGITS = 1e-14
 """Variance of a response, in parts of its mean square, of which floats know nothing."""
-
-LEAST = {"anchored": 3e-3, "pmt": 0.25, "ssp": 1.0}
-"""Of the shares of a total the least, in terms of second moments with the least sensitivity."""
 
 
 @one_blas_thread()
@@ -193,10 +191,10 @@ def dp_lm(
     unknown: tuple[str, ...] = ()
     alone = method == "anchored" and public is None
     if method == "ssp":
-        design, extent = _extent(formula, limits, weights, offset)
+        design, extent = _extent(formula, weights, offset, limits)
     elif alone:
         check_written(formula, weights, offset)
-        call, unknown = with_levels(call, formula, data, limits, weights, offset)
+        call, unknown = with_levels(call, formula, data, weights, offset, limits)
     else:
         partly = method == "anchored" and not call.unit.jointly
         moments = linear_moments(formula, public, weights, offset, limits, partly)
@@ -211,7 +209,7 @@ def dp_lm(
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(typed, options), data) as charged:
         if design is None:
-            design = charged.design(formula, limits, weights, offset, unknown)
+            design = charged.design(formula, weights, offset, limits, unknown)
             check_response(design)
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
@@ -225,11 +223,21 @@ def dp_lm(
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, limits, weights, offset, levels)
+        design = charged.released_design(formula, weights, offset, limits, levels)
         check_response(design)
         rows = charged.rows(design)
     persons = "all" if call.unit.jointly else None
-    task = LinearTask(method, design, moments, extent, ridge, eta, vcov, persons, alone)
+    task = LinearTask(
+        method=method,
+        design=design,
+        moments=moments,
+        extent=extent,
+        ridge=ridge,
+        eta=eta,
+        errors=vcov,
+        persons=persons,
+        alone=alone,
+    )
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics)
     notes += formula_notes(formula, design.ordered)
@@ -315,9 +323,9 @@ def check_response(design: Design) -> None:
 
 
 def _extent(
-    formula: str, limits: Mapping[str, Any] | None, weights: str | None, offset: str | None
+    formula: str, weights: str | None, offset: str | None, limits: Mapping[str, Any] | None
 ) -> tuple[Design, DeclaredBounds]:
-    design, columns, response, norm = declared(formula, limits, weights, offset)
+    design, columns, response, norm = declared(formula, weights, offset, limits)
     heaviest = math.sqrt(design.weight_bound or 1.0)  # rows are multiplied by the root of weights
     columns, response = heaviest * columns, heaviest * response
     if norm is None:

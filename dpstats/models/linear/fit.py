@@ -1,15 +1,14 @@
-"""How a linear fit spends its total: score rounds from a public anchor.
+"""How a linear fit spends its total: score rounds from a public anchor, or from private rows alone.
 
-`fit_rows` opens a session over the rows and hands it to `anchored_if_near`, or, where there are no
-public rows that guide, to `alone`. These make the releases and turn them into a `LinearFit` by pure
-functions of arrays; `papers` has the other two methods. Radii, cuts, shares and stopping depend on
-public and on released numbers only. Models that build on this one begin with `opened_rounds`.
+`fit_rows` opens a session over the rows and hands it to `anchored_if_near`, or, where no public rows
+guide, to `from_private_rows`. These make the releases and turn them into a `LinearFit` by pure functions
+of arrays; `papers` has the other two methods. Radii, cuts, shares and stopping depend on public and on
+released numbers only. Models that build on this one go `through_rounds`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -88,6 +87,7 @@ from dpstats.score_rounds.rounds import (
 from dpstats.score_rounds.rows import LeastSquares
 
 _Session = TypeVar("_Session", bound=ScoreSession)
+_Fit = TypeVar("_Fit")
 _NOTED = 16.0
 """Standard errors that what was cut hardly exceeds, from which a note is printed: a tenth of it moves a
 coefficient, in real tables. From 10 to 16 fewer sound fits have a note, and few others lack one."""
@@ -109,35 +109,45 @@ WIDENING = 0.2
 """Share of what is cut that standard errors count."""
 
 
-@dataclass(frozen=True)
-class LinearTask:
-    """What a linear fit is told before it meets a row; all of it public.
+@dataclass(frozen=True, kw_only=True)
+class RoundsTask:
+    """What score rounds of least squares are told before they meet a row; all of it public.
 
     Attributes
     ----------
-    method : {"anchored", "pmt", "ssp"}
     design : Design
     moments : PublicMoments or None
-        None for "ssp", and without public rows.
-    extent : DeclaredBounds or None
-        For "ssp".
-    ridge, eta : float
+        None without public rows, and for "ssp".
     errors : {"hetero", "iid"}
-    persons : "all" or None
-        Whether scores are summed up over the rows of persons.
+    persons : {"all", "within"} or None
+        Over what scores are summed up, see `ScoreSession`.
     alone : bool
         There are no public rows, or too few to determine all columns.
     """
 
-    method: str
     design: Design
-    moments: PublicMoments | None
-    extent: DeclaredBounds | None
-    ridge: float
-    eta: float
+    moments: PublicMoments | None = None
     errors: str = "hetero"
     persons: str | None = None
     alone: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearTask(RoundsTask):
+    """What a linear fit is told.
+
+    Attributes
+    ----------
+    method : {"anchored", "pmt", "ssp"}
+    extent : DeclaredBounds or None
+        For "ssp".
+    ridge, eta : float
+    """
+
+    method: str
+    extent: DeclaredBounds | None = None
+    ridge: float
+    eta: float
 
 
 def fit_rows(
@@ -149,7 +159,7 @@ def fit_rows(
 ) -> tuple[LinearFit, Session[Any]]:
     """Spend a total on a fit of these rows; the session tells what was released for it."""
     if task.alone:
-        return alone(task, rows, total, noise, after)
+        return from_private_rows(task, rows, total, noise, after)
     assert after is None, "only a fit without public rows goes on from another session"
     if task.moments is None:
         assert task.extent is not None
@@ -168,7 +178,8 @@ def fit_rows(
         guided = anchored_if_near(session, task.moments, seen, task.ridge, task.errors)
         if isinstance(guided, LinearFit):
             return guided, session
-    fit, session = alone(replace(task, moments=None), rows, total, noise, session)
+    task = replace(task, moments=None, alone=True)
+    fit, session = from_private_rows(task, rows, total, noise, session)
     return replace(fit, notes=(*guided, *fit.notes), left_out=True), session
 
 
@@ -203,14 +214,14 @@ def anchored_if_near(
     if first is None:
         return left_out_note(moments.design)
     n, mu = session.n, session.total.mu
-    mark = thin(moments) if suffices(n, mu, len(moments.terms)) else None
+    mark = thin(moments) if suffices(n, len(moments.terms), mu) else None
     ready = prepared(session, moments, seen, plan, first, again=mark is None)
     if mark is not None and ready.taken > SHORTENED:
         return left_out_note(moments.design, few_have(mark))
     few = any(share < _RARE for share in moments.shares_of_ones().values())
     back = ready.at.whitening.back
     unlike = elsewhere(ready.curvature, back, moments.design, n, mu, moments.m, few=few)
-    if unlike and suffices(n, mu, len(moments.terms)):
+    if unlike and suffices(n, len(moments.terms), mu):
         heavy = moments.few.decide(back @ ready.curvature.narrowest, moments.gram)
         return left_out_note(moments.design, FEW_FAR if heavy else FAR_FROM_PUBLIC)
     return solved_by_rounds(LinearRounds.of(session, ready, ridge))
@@ -261,7 +272,7 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
 
 
-def alone(
+def from_private_rows(
     task: LinearTask,
     rows: RowSource,
     total: Privacy,
@@ -269,53 +280,50 @@ def alone(
     after: Session[Any] | None,
 ) -> tuple[LinearFit, ScoreSession]:
     """Score rounds of private rows of which nothing is known but how many there are."""
-    how = after, task.design, task.moments, task.errors
-    with opened_rounds(
-        ScoreSession, rows, total, noise, *how, alone=True, persons=task.persons
-    ) as (session, ready):
-        return solved_by_rounds(LinearRounds.of(session, ready, task.ridge)), session
+
+    def solve(session: ScoreSession, ready: Prepared) -> LinearFit:
+        return solved_by_rounds(LinearRounds.of(session, ready, task.ridge))
+
+    return through_rounds(ScoreSession, task, rows, total, noise, solve, after)
 
 
-@contextmanager
-def opened_rounds(
+def through_rounds(
     kind: type[_Session],
+    task: RoundsTask,
     rows: RowSource,
     total: Privacy,
     noise: Noise,
-    after: Session[Any] | None,
-    design: Design,
-    moments: PublicMoments | None,
-    errors: str,
+    solve: Callable[[_Session, Prepared], _Fit],
+    after: Session[Any] | None = None,
     *,
-    alone: bool = False,
     start: Floats | None = None,
-    persons: str | None = None,
     instruments: bool = False,
-) -> Iterator[tuple[_Session, Prepared]]:
-    """A session of this kind that is open, and rows as rounds will see them.
+) -> tuple[_Fit, _Session]:
+    """What ``solve`` makes of an open session of this kind, and of rows as rounds will see them.
 
-    Rounds begin at ``start``, or at the public fit. Without public ``moments``, or ``alone`` where these
-    do not determine all columns, what public rows would tell is found first (`first_look`), and rounds
-    begin at the location of the response. Rows that were cut for the second moments weigh less in all
-    rounds but the last, so that scores and curvature belong together far from the fit; the last round
-    counts all rows alike.
+    Rounds begin at ``start``, or at the public fit. Without public rows, or where these do not determine
+    all columns, what they would tell is found first (`first_look`), and rounds begin at the location of
+    the response. Rows that were cut for the second moments weigh less in all rounds but the last, so
+    that scores and curvature belong together far from the fit; the last round counts all rows alike.
 
-    ``persons``: see `ScoreSession`. ``instruments``: whether steps are those of two stages.
+    ``instruments``: whether steps are those of two stages.
     """
-    seen = None if alone or moments is None else View.of(moments, rows, start)
-    if seen is None or moments is None:
-        how: dict[str, Any] = {"public": moments, "persons": persons, "after": after}
-        look, before = first_look(design, rows, total, noise, response=True, **how)
-        at = look.rows.whitening.back, look.start(design)
+    design, moments, persons = task.design, task.moments, task.persons
+    if task.alone or moments is None:
+        look, before = first_look(
+            design, rows, total, noise, response=True, public=moments, persons=persons, after=after
+        )
+        back, shift = look.rows.whitening.back, look.start(design)
         told: dict[str, Any] = {"persons": persons, "after": before, "limited": design.limited}
-        with kind(rows, LeastSquares(), *at, total, noise, **told) as session:
-            yield session, prepared_alone(session, design, look, at[1], errors, turns=instruments)
-        return
+        with kind(rows, LeastSquares(), back, shift, total, noise, **told) as session:
+            ready = prepared_alone(session, design, look, shift, task.errors, turns=instruments)
+            return solve(session, ready), session
     assert after is None, "only a fit without public rows goes on from another session"
+    seen = View.of(moments, rows, start)
     told = seen.how(persons, design.limited)
     with kind(rows, LeastSquares(), *seen.map, total, noise, **told) as session:
-        plan = planned(session, moments, errors, instruments=instruments)
-        yield session, prepared(session, moments, seen, plan)
+        plan = planned(session, moments, task.errors, instruments=instruments)
+        return solve(session, prepared(session, moments, seen, plan)), session
 
 
 def _far_rows_line(rounds: LinearRounds) -> tuple[Diagnostic, ...]:

@@ -16,7 +16,8 @@ SQUARES, COUNTS = 0.05, 0.01
 """Mean squared residual, and shares of cut and of empty rows: parts of what the last round has left."""
 KEPT = 0.3
 """The last round is left at least this share."""
-SMALLEST = KEPT * min(SQUARES, COUNTS)
+LEAST = {"anchored": KEPT * min(SQUARES, COUNTS), "pmt": 0.25, "ssp": 1.0}
+"""Of the shares of a total the least, in terms of second moments with the least sensitivity."""
 FALL = 0.8
 """Another round is made while the scale of the scores falls below this fraction."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.frame import Design, FarScores, PublicMoments
 from dpstats.models.linear.estimate import condition_lines
-from dpstats.models.linear.planning import AGAIN, SMALLEST, LinearPlan, plan_alone, plan_linear
+from dpstats.models.linear.planning import AGAIN, LEAST, LinearPlan, plan_alone, plan_linear
 from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
@@ -137,7 +137,7 @@ def planned(
     """The plan, from public numbers; refused where the total is too small for its smallest share."""
     n, d, mu = session.n, len(moments.terms), session.total.mu
     known = moments.cross is not None
-    session.require(SMALLEST)
+    session.require(LEAST["anchored"])
     return plan_linear(n, d, mu, moments.m, known, errors, instruments=instruments)
 
 
@@ -152,7 +152,7 @@ def lengths_by_public(
     lengths = whitened_lengths(session, share, np.zeros(d))
     n, mu, middle = session.n, session.total.mu, lengths.counts.quantile(0.5)
     away = far_off(middle, square_of_others(d, m), n, mu * math.sqrt(gram))
-    return None if away and suffices(n, mu, d) else lengths
+    return None if away and suffices(n, d, mu) else lengths
 
 
 def _marks(moments: PublicMoments) -> Floats | None:
@@ -199,11 +199,17 @@ def prepared(
         at = at.with_back(back)
         seen = replace(seen, whitening=Whitening.of(back), shift=shift)
     lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
-    how = moments.design, seen.shift, at, curvature, plan, expected, longer, persons, lines
-    marks = None if session.by_person else _marks(moments)
     return Prepared(
-        *how,
-        marks=marks,
+        design=moments.design,
+        shift=seen.shift,
+        at=at,
+        curvature=curvature,
+        plan=plan,
+        expected=expected,
+        longer=longer,
+        persons=persons,
+        lines=lines,
+        marks=None if session.by_person else _marks(moments),
         radius=radius,
         few_differ=moments.few.differ,
         taken=taken,
@@ -250,7 +256,7 @@ def _share_of_moments(
 ) -> float:
     """The share of the second moments that suits rows of these lengths, as those of rare levels."""
     n, d, mu, (_, gram) = session.n, len(moments.terms), session.total.mu, plan.stages[0]
-    square = cut_of_moments(lengths.tail, d, n, mu * math.sqrt(gram)) ** 2
+    square = cut_of_moments(lengths.tail, n, d, mu * math.sqrt(gram)) ** 2
     known = moments.cross is not None
     how = plan_linear(n, d, mu, moments.m, known, square=square, instruments=True)
     return how.stages[0][1]
@@ -265,7 +271,7 @@ def _curvature(
     many rows are longer than a length.
     """
     tail = lengths.tail
-    radius = cut_of_moments(tail, d, session.n, session.total.mu * math.sqrt(share))
+    radius = cut_of_moments(tail, session.n, d, session.total.mu * math.sqrt(share))
     found = whitened_moments(session, share, d, radius)
     used = shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged)
     taken = float(np.interp(radius, tail.lengths, tail.excess(2)))

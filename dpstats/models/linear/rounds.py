@@ -323,13 +323,20 @@ class LinearRounds(ScoreRounds[LinearStep]):
         square, lost = 1.0, 0.0
         if last:
             squares = tail_of(histogram, scale, n, 2)
-            square = cut_of_squares(squares, d, n, mu * math.sqrt(shares.squares))
+            square = cut_of_squares(squares, n, d, mu * math.sqrt(shares.squares))
             rows = max(self._each, 1.0)
             square *= math.sqrt(rows)
             own = square / math.sqrt(rows)  # as scores of that length are cut
-            lost = rows * lost_of_squares(squares, d, n, own)
+            lost = rows * lost_of_squares(squares, n, d, own)
         return RoundPlan(
-            shares, cut, None, square, lost, last, near or last, lean, self._kept(cut, lean)
+            shares,
+            cut,
+            square=square,
+            square_lost=lost,
+            last=last,
+            pooled=near or last,
+            lean=lean,
+            kept=self._kept(cut, lean),
         )
 
     def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
@@ -476,11 +483,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
         value = made.score.value
         if plan.kept is not None:
             value = np.linalg.solve(plan.kept, value)
-        how = value, made.score.noise_sd, plan.cut.slope
         score = value / plan.cut.slope
         if self._tells_moments:
             self._look(score, made.score.noise_sd / plan.cut.slope, plan)
-        step = newton_step(*seen_by(plan.lean, self.curvature, self.penalty, self.anchor), *how)
+        where = seen_by(plan.lean, self.curvature, self.penalty, self.anchor)
+        step = newton_step(*where, value, made.score.noise_sd, plan.cut.slope)
         if self.oblique is not None:
             longer = float(np.linalg.norm(self.oblique))
             step = replace(step, move=self.oblique @ step.move, noise_length=step.noise_sd * longer)

@@ -19,7 +19,6 @@ A row that is not finite after step 2 is replaced by zeros.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +32,7 @@ from dpstats.mechanism.passes import (
     WhitenedRows,
     Whole,
     one_pass,
+    scaled_to_grid,
 )
 
 
@@ -96,19 +96,9 @@ class LinearRows(WhitenedRows[_Slab]):
         self._radius = radius
 
     def _cut_slab(self, slab: _Slab, radius: float) -> None:
-        steps = self.grid.steps
-        step = radius / steps
-        inner = (radius - step * (math.sqrt(self.d) / 2 + 1)) * (1 - 1e-12)
-        filled = slab.norm > 0
-        longest = np.divide(inner, slab.norm, out=np.full_like(slab.norm, np.inf), where=filled)
-        scale = np.where(filled, np.minimum(np.ldexp(1.0, slab.exponent), longest), 1.0)
-        slab.z *= scale / step
-        np.rint(slab.z, out=slab.z)
+        scale = scaled_to_grid(slab.z, slab.exponent, slab.norm, radius, self.grid.steps)
         slab.factor = np.ldexp(scale, -slab.exponent)
         slab.y = slab.y * slab.factor
-        # an upper bound of the rounded length: rounding moves a row by at most half a diagonal
-        rounded = slab.norm * (scale / step) + (math.sqrt(self.d) / 2 + 0.01)
-        slab.norm = np.where(filled, np.minimum(rounded, steps), 0.0)
         slab.cut = True
 
     @property

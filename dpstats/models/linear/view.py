@@ -21,13 +21,13 @@ from dpstats.score_rounds.coarse import coarse_map
 class View:
     """How rows are seen: whitened, and less the fit of public coefficients.
 
-    ``prepared`` are both as rows of large tables see them, ``residual`` is the public size of residuals.
+    ``coarse`` are both as rows of large tables see them, ``residual`` is the public size of residuals.
     """
 
     whitening: Whitening
     shift: Floats
     residual: float
-    prepared: ExactMatrix | None = None
+    coarse: ExactMatrix | None = None
 
     @classmethod
     def of(cls, moments: PublicMoments, rows: RowSource, start: Floats | None = None) -> View:
@@ -53,7 +53,7 @@ class View:
 
     def how(self, persons: str | None, limited: bool) -> dict[str, Any]:
         """The rest of what a session of a linear model is told."""
-        return {"prepared": self.prepared, "persons": persons, "limited": limited}
+        return {"coarse": self.coarse, "persons": persons, "limited": limited}
 
     def for_persons(self, rows: float) -> View:
         """Persons with so many rows as a row was seen: sums over them are as large."""

@@ -28,7 +28,6 @@ from dpstats.arguments import (
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, PublicDataError, warn_of_plan
-from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.gaussian.fit import noise_level
 from dpstats.models.gaussian.public import PublicPoints, find_points
 from dpstats.models.gaussian.releases import require_room
@@ -190,11 +189,7 @@ def dp_mixture(
         warned = few_rows_warning(rows.n, len(points.terms), points.m, k or 2, w_min, noise)
         warn_of_plan(warned)
     soft: SoftFit | None = None
-    # many products of small matrices: threads of a BLAS would wait for each other most of the time
-    with (
-        one_blas_thread(),
-        MixtureSession(rows, points.origin, points.units, call.per_row, call.noise()) as session,
-    ):
+    with MixtureSession(rows, points.origin, points.units, call.per_row, call.noise()) as session:
         if regime == "likelihood":
             alike = float(call.unit.times)
             soft = soft_mixture(

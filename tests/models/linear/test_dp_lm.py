@@ -217,11 +217,11 @@ def test_a_design_that_is_too_ill_conditioned_for_coarse_coordinates_gets_fine_o
     for sample, coarse in ((PUBLIC, True), (public, False)):
         moments = public_moments(FORMULA, sample)
         at = View.of(moments, open_rows(moments.design, data))
-        assert (at.prepared is not None) == coarse
+        assert (at.coarse is not None) == coarse
         assert np.allclose(at.whitening.root @ at.whitening.back, np.eye(len(moments.terms)))
     exact = PUBLIC.assign(y=1 + 2 * PUBLIC.x1 + 1e-9 * PUBLIC.y)
     moments = public_moments(FORMULA, exact)
-    assert View.of(moments, open_rows(moments.design, data)).prepared is None
+    assert View.of(moments, open_rows(moments.design, data)).coarse is None
 
 
 @pytest.mark.slow

