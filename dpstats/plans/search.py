@@ -129,7 +129,9 @@ class Curve:
         if above == len(places):
             size, privacy = self._fallen(places[-1])
             beyond = privacy * (places[-1] / t) ** 2
-            if (beyond <= _HARDLY * size / n).all():
+            least = self._rehearsal.nonprivate(1) ** 2
+            # a larger budget has less noise, and cuts fewer rows
+            if (beyond + np.maximum(size - least, 0.0) / n <= _HARDLY * size / n).all():
                 return size, beyond
             self._rehearse(max(t, places[-1] * _STEP))
         elif above == 0:

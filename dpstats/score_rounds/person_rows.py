@@ -162,7 +162,9 @@ class PersonRows(ScoreRows):
         psi = slab.persons(slab.z * factor)
         return Vectors.measured(psi, np.ones(psi.shape[1]))
 
-    def _long_scores(self, slab: Any, factor: Floats, anchor: Floats, length: float) -> Vectors:
+    def _long_scores(
+        self, slab: Any, factor: Floats, anchor: Floats, length: float, less: bool
+    ) -> Vectors:
         return self._scores(slab, factor).beyond(length)
 
     def _stacked_lengths(self, slab: Any, factor: Floats) -> Floats:

@@ -305,13 +305,16 @@ class ScoreSession(Session[ScoreRows]):
         release = self._counts("histogram of responses", counts, cost)
         return LogHistogram.of(release, lowest, octaves)
 
-    def long_scores(self, share: float, anchor: Floats, length: float) -> Release:
+    def long_scores(
+        self, share: float, anchor: Floats, length: float, expected: bool = True
+    ) -> Release:
         """Mean of what of scores is beyond ``length``, cut to that length again.
 
+        Less what the family expects of it, if that is to be ``expected``.
         The distance of two vectors that are no longer is 2 length.
         """
         cost, length = self._spend(share), clamp_to_safe_range(length)
-        total = self._read().long_scores(anchor, length)
+        total = self._read().long_scores(anchor, length, expected)
         return self._mean_of("mean of long scores", total, length, cost)
 
     def moments(self, share: float, radius: float) -> Release:

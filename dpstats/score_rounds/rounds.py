@@ -176,12 +176,16 @@ class ScoreRounds(ABC, Generic[_S]):
         """Where scores of the last round lean."""
         return self.plans[-1].lean
 
-    def far_scores(self, tail: Tail) -> LongScores:
-        """What of scores at the anchor is as far out as noise can count them."""
+    def far_scores(self, tail: Tail, expected: bool = True) -> LongScores:
+        """What of scores at the anchor is as far out as noise can count them.
+
+        Less what the family expects of it, if that is to be ``expected``.
+        """
         session, share = self.session, self.session.left * SHARE
         paid = session.total.mu * math.sqrt(share)
         length = long_from(tail, session.n, len(self.anchor), paid)
-        return LongScores(session.long_scores(share, self.anchor - self.carried, length), length)
+        at = self.anchor - self.carried
+        return LongScores(session.long_scores(share, at, length, expected), length)
 
     @abstractmethod
     def plan(self) -> RoundPlan:

@@ -373,8 +373,10 @@ class ScoreRows(WhitenedRows[Slab]):
         return self._histograms(lambda slab: (over_mean(slab),), (lowest, octaves))[0]
 
     @one_pass
-    def long_scores(self, anchor: Floats, length: float) -> Integers:
+    def long_scores(self, anchor: Floats, length: float, expected: bool = True) -> Integers:
         """Sum of what of s is beyond ``length``, cut to that length once more, in steps of length/fine.
+
+        Less what the family expects of it, if that is to be ``expected``.
 
         Sensitivity when a row is replaced: 2 fine steps, as of two vectors of length at most ``fine``.
         """
@@ -382,7 +384,7 @@ class ScoreRows(WhitenedRows[Slab]):
 
         def work(slab: Slab) -> tuple[Floats]:
             r, _, _ = self._working(slab, anchor)
-            whole, _ = rounded(self._long_scores(slab, r, anchor, length), length, fine)
+            whole, _ = rounded(self._long_scores(slab, r, anchor, length, expected), length, fine)
             return (whole.sum(axis=1),)
 
         return self._sums(work, (self.d,))[0]
@@ -466,14 +468,16 @@ class ScoreRows(WhitenedRows[Slab]):
         """Scores: z times ``factor``."""
         return Vectors(slab.z, slab.norm, factor)
 
-    def _long_scores(self, slab: Slab, factor: Floats, anchor: Floats, length: float) -> Vectors:
+    def _long_scores(
+        self, slab: Slab, factor: Floats, anchor: Floats, length: float, less: bool
+    ) -> Vectors:
         """What of scores is beyond ``length``, less what the family expects of it.
 
         Both lie along the row. Of the first no more than ``length`` counts; of the difference neither,
         by the cut of `long_scores`, whatever the family says.
         """
         scores, weight = self._scores(slab, factor), self._weight(slab)
-        if isinstance(self._family, LeastSquares):  # of which nothing is expected
+        if not less or isinstance(self._family, LeastSquares):  # of which nothing is expected
             return scores.beyond(length)
         unit = slab.norm if weight is None else slab.norm * weight
         expected = self._family.expected_beyond(self._predictor(slab, anchor), unit, length)

@@ -352,8 +352,16 @@ class _Ended:
         )
 
     def _steps(self) -> list[Diagnostic]:
-        """Lines of the steps, which were written at unit dispersion."""
-        unit = math.sqrt(self.solved.estimate.dispersion or 1.0)
+        """Lines of the steps, which were written at unit dispersion.
+
+        And as if a response had the variance that its weight says, which it has of trials alone.
+        """
+        estimate = self.solved.estimate
+        unit = math.sqrt(estimate.dispersion or 1.0)
+        if self.rounds.weighs and estimate.classical is not None:
+            more = np.diag(estimate.sampling) / np.diag(estimate.classical)
+            if math.isfinite(mean := float(more.mean())) and mean > 0:
+                unit *= math.sqrt(mean)
         return [
             replace(line, value=line.value / unit, noise_sd=line.noise_sd / unit)
             for line in self.rounds.lines

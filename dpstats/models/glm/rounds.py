@@ -310,12 +310,13 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """What of the scores at the last anchor is far out, beside what the family expects.
 
         Not at the first anchor, where scores lean towards the fit. Of persons, whose scores are sums, a
-        family expects nothing that could be said; nor of averages over as many trials as the row
-        weighs, which look like ones and zeros, or counts, if no public response tells.
+        family expects nothing that could be said. Where responses may be averages over as many trials as
+        rows weigh, which no public response tells, nothing is taken off: rare outcomes lean by nature,
+        and are cut farther out.
         """
-        if not self.steps or self.persons is not None or self.trials:
+        if not self.steps or self.persons is not None:
             return None
-        return self._with_public(self.far_scores(tail))
+        return self._with_public(self.far_scores(tail, expected=not self.trials))
 
     def _with_public(self, long: LongScores) -> LongScores:
         """And what public rows have of it at the same anchor, where there are some.
