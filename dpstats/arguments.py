@@ -306,13 +306,15 @@ _ELSEWHERE = {
     "bounds": "declared bounds are given as limits={'x': (0, 1)}",
     "data_norm": "a declared norm is limits={'(norm)': 1}",
     "at": _AT,
-    "exponentiate": "odds_ratios() has the exponentials of coefficients, of a logit or log link",
+    "exponentiate": "odds_ratios() has the exponentials of coefficients, of a logit or log link, and "
+    "etable(..., exponentiate=True) those of several fits",
     "accountant": "a budget of several calls is budget=Budget(mu=2)",
 }
 """What other packages' arguments are here, in a line."""
 _HYPOTHESIS = "hypotheses about coefficients are fit.wald_test('x1 = x2')"
 _LINEAR = (
-    "means are on the scale of the response; predict(newdata, type='link') has linear predictors"
+    "means are on the scale of the response; of dp_glm, predict(newdata, type='link') has linear "
+    "predictors"
 )
 _CAPTION = "captions are those of a page: etable(fit).to_latex(caption='...')"
 _COMPARED = "variables={'x': 10, 'g': ('a', 'b')} says what is compared"
@@ -381,6 +383,7 @@ _SPELLED = {
     "stars": ("signif_code", "signif_codes", "signif"),
     "labels": ("dict", "coef_rename", "coef_map"),
     "interval": ("coefstat", "show_ci"),
+    "exponentiate": ("eform", "exp"),
 }
 """Names of arguments, and what the same is called elsewhere."""
 

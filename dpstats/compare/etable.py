@@ -42,6 +42,7 @@ def etable(
     stars: bool | Sequence[float] | None = None,
     interval: bool = False,
     level: float = 0.95,
+    exponentiate: bool = False,
     public: bool = False,
     nonprivate: Any = None,
     labels: Mapping[str, str] | None = None,
@@ -70,6 +71,10 @@ def etable(
         Intervals of this ``level`` below the estimates, rather than standard errors.
     level : float
         Of the intervals.
+    exponentiate : bool
+        Exponentials of the coefficients and of their intervals, which stand below them: odds ratios of
+        logit fits, rate or mean ratios of a log link or of a response that is a logarithm, hazard ratios
+        of a complementary log-log link.
     public : bool
         Also the fits of the public rows alone (one column where several fits share it).
     nonprivate : statsmodels result, list of them, or mapping from names, optional
@@ -141,7 +146,9 @@ def etable(
     (1), (2): seeded: not for release.
     """
     check_switch("interval", interval)
+    check_switch("exponentiate", exponentiate)
     check_switch("public", public)
+    interval = interval or exponentiate
     if number(level) != 0.95 and not interval:
         raise ArgumentError("level= goes with interval=True.")
     given = _named([fits, *more] if more else fits, names)
@@ -150,6 +157,7 @@ def etable(
         check_digits(digits if digits is not None else options.digits),
         check_stars(options.stars if stars is None else stars),
         check_level(level) if interval else None,
+        exponentiate,
     )
     entries = [_entry(name, fit) for name, fit in given]
     models = [(name, fit) for name, fit in given if isinstance(fit, Model)]
@@ -160,9 +168,55 @@ def etable(
         remarks += missing
     others = [] if nonprivate is None else _open_fits(nonprivate)
     entries += [_open_entry(name, fit) for name, fit in others]
+    if exponentiate:
+        remarks = _ratios([*given, *others]) + remarks
     if len(models) < len(given) or others:
         remarks.append("A column that is not private is for teaching: do not release this table.")
     return fits_page(entries, style, [*remarks, *_own_notes(notes)], shown_terms)
+
+
+_RATIOS = {"logit": "odds ratios", "log": "rate or mean ratios", "cloglog": "hazard ratios"}
+"""What exponentials of coefficients are, by link."""
+_LINKS = {"Logit": "logit", "Poisson": "log", "NegativeBinomial": "log"}
+"""Of models of statsmodels that have no family."""
+
+
+def _ratios(fits: Sequence[tuple[str, Any]]) -> list[str]:
+    """What the exponentials in each column are; raises for coefficients that are no logarithms."""
+    columns: dict[str, list[str]] = {}
+    for name, fit in fits:
+        link = _link(fit)
+        if link not in _RATIOS:
+            raise ArgumentError(
+                f"exponentiate=True is for coefficients that are logarithms of ratios; those of {name} "
+                f"have the {link} link. Leave it out of the table, or exponentiate= out."
+            )
+        columns.setdefault(_RATIOS[link], []).append(name)
+    return [
+        "Exponentials of coefficients: "
+        + "; ".join(f"{', '.join(names)} {what}" for what, names in columns.items())
+        + "."
+    ]
+
+
+def _link(fit: Any) -> str:
+    """The link of a fit; that of a logarithm where the response is one."""
+    if isinstance(fit, Model):
+        known, response = getattr(fit, "family", None), fit.design.response or ""
+    else:
+        known, response = (
+            suppress_private_errors(lambda: resolve_family(fit.family)),
+            _endogenous(fit),
+        )
+    if known is not None:
+        return str(known.link)
+    other = _LINKS.get(type(getattr(fit, "model", None)).__name__, "identity")
+    return "log" if response.startswith(("log(", "np.log(")) else other
+
+
+def _endogenous(fit: Any) -> str:
+    """The response of a fit of statsmodels."""
+    return str(getattr(getattr(fit, "model", None), "endog_names", ""))
 
 
 def _own_notes(notes: Any) -> list[str]:
@@ -275,7 +329,7 @@ def _read(name: str, fit: Any) -> Entry:
         facts["Family"] = family
         if sigma2 is not None and sigma2 != 1:
             facts["Dispersion"] = sigma2
-    response = str(getattr(getattr(fit, "model", None), "endog_names", ""))
+    response = _endogenous(fit)
     covariance = getattr(fit, "cov_type", None)
     if isinstance(covariance, str):
         facts["Errors"] = "iid" if covariance in ("nonrobust", "H1") else covariance

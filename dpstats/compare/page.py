@@ -61,17 +61,25 @@ class Style:
 
     ``digits`` are significant digits of an estimate and its standard error, of the smaller one;
     ``stars`` the levels of one, two, ... stars; ``level`` that of intervals, None for standard errors.
+    ``ratios``: exponentials of estimates and of their intervals are shown.
     """
 
     digits: int
     stars: tuple[float, ...]
     level: float | None
+    ratios: bool = False
 
     @classmethod
-    def of(cls, digits: int | None, stars: bool | tuple[float, ...], level: float | None) -> Style:
+    def of(
+        cls,
+        digits: int | None,
+        stars: bool | tuple[float, ...],
+        level: float | None,
+        ratios: bool = False,
+    ) -> Style:
         """From the arguments of a table; None and True are the defaults."""
         levels = (STARS if stars else ()) if isinstance(stars, bool) else stars
-        return cls(_DIGITS if digits is None else digits, levels, level)
+        return cls(_DIGITS if digits is None else digits, levels, level, ratios)
 
 
 def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str], shown: Terms) -> Page:
@@ -116,13 +124,18 @@ def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[st
     raw: list[object] = []
     ends = None if style.level is None else np.transpose(c.interval(style.level)).tolist()
     errors, p_values, places = c.std_error, c.p_value, {t: j for j, t in enumerate(c.terms)}
+    values = c.coef
+    if style.ratios:
+        with np.errstate(over="ignore"):
+            values, ends = np.exp(values), np.exp(ends or []).tolist()
+            errors = errors * values  # of an exponential, for its digits
     for term in terms:
         if term not in places:
             cells += ["", ""]
             raw += [None, None]
             continue
         j = places[term]
-        value, error = float(c.coef[j]), float(errors[j])
+        value, error = float(values[j]), float(errors[j])
         if math.isnan(error):
             cells += [format_scalar(value, style.digits), "(NA)" if ends is None else "[NA]"]
             raw += [value, None]

@@ -59,7 +59,8 @@ class Undetermined:
             f"{self._what()}: none has the level {levels[baseline]!r} of `{name}`, with which the other "
             f"levels are compared. If it does not occur, {without}. Else use public rows that have it, "
             "or make up a few (without looking at private rows)"
-            f"{other if several and self.ridge else ''}."
+            f"{other if several and self.ridge else ''}; or leave out public=, which most functions do "
+            "not need."
         )
 
     def refuse_powers(self, involved: Sequence[str]) -> None:
@@ -86,10 +87,11 @@ class Undetermined:
                 else f"Use more public rows, or leave a column such as '{name}' out of the formula"
                 + (
                     "; or make up a few public rows that have what is missing (without looking at "
-                    "private rows), or call public_moments(formula, public).with_ridge(0.01)."
+                    "private rows), or call public_moments(formula, public).with_ridge(0.01)"
                     if self.ridge
-                    else "."
+                    else ""
                 )
+                + "; or leave out public=, which most functions do not need."
             )
         )
 

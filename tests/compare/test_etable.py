@@ -67,6 +67,26 @@ def test_intervals_stars_digits_and_names() -> None:
     assert "***" not in starred
 
 
+def test_exponentials_are_those_of_the_coefficients_and_of_their_intervals() -> None:
+    logit = fits()[2]
+    page = etable(logit, exponentiate=True, level=0.9)
+    table, ratios = cells(page), logit.odds_ratios(0.9)
+    for term, (ratio, low, high, _) in ratios.iterrows():
+        assert float(table[term][0]) == pytest.approx(ratio)
+        ends = [float(end) for end in table[f"{term} (interval)"][0].strip("[]").split(",")]
+        assert ends == pytest.approx([low, high])
+    assert "Exponentials of coefficients: (1) odds ratios." in str(page)
+    public, private = fair()
+    logs = dp_lm("log(rate_marriage) ~ age", private, public, mu=1, seed=3)
+    open_fit = smf.poisson("affairs ~ age", private.assign(affairs=private.affairs.round())).fit(
+        disp=0
+    )
+    both = str(etable(logs, open_fit, exponentiate=True))
+    assert "(1), (2) rate or mean ratios" in both
+    with pytest.raises(ArgumentError, match="identity link"):
+        etable(fits()[0], exponentiate=True)
+
+
 def test_the_public_fit_is_least_squares_of_the_public_rows() -> None:
     public, _ = fair()
     theirs = smf.ols(FORMULA, public).fit()
