@@ -35,6 +35,8 @@ HIDDEN_TAILS = (
     "mean is drawn towards most rows, by more than its error says. More rows, a larger budget, or a "
     "logarithm helps."
 )
+_FARTHEST = 60.0
+"""Times the 90 % quantile of lengths, from where on cuts that follow a tail are no longer believed."""
 _FEW_COLUMNS = 3
 """Of so few the tail of one is most of what noise hides: with four intervals of skewed columns cover."""
 
@@ -187,12 +189,17 @@ def mean_notes(
     Intervals allow for what cuts are expected to take off (`mean_allowance`), for which they mostly do
     where tails are longest; there it may be more, as where noise hides them. Nothing is said where long
     rows lean, and are cut farther out: there intervals allow for what tails may hide. But of rows that
-    are mostly alike, as zeros are, few tell how long the others may be.
+    are mostly alike, as zeros are, few tell how long the others may be; nor do most where rows lie
+    `_FARTHEST` times as far out.
     """
-    if released.lean is not None and not mostly_alike(lengths, n):
-        return ()
+    lean, far = released.lean, False
+    if lean is not None and not mostly_alike(lengths, n):
+        quantile = lengths.quantile(0.9)
+        far = quantile is not None and lean.stretch * cut.radius > _FARTHEST * quantile
+        if not far:
+            return ()
     lost, others = cut.lost, 1 / n + released.sd**2 / variance
-    if lost**2 > MEAN_MOSTLY * (lost**2 + others):
+    if far or lost**2 > MEAN_MOSTLY * (lost**2 + others):
         return (
             "Rows lie so far from the others that cutting them may have taken more off a mean than its "
             "interval allows, which may then lie beside it: too low where a column has a long tail "
