@@ -73,10 +73,6 @@ FEW_FAR = (
     "A few public rows lie so far out that they are most of what public rows vary by in some direction, "
     f"and private rows vary far less there: codes for missing values, or a long tail. {_LEFT_OUT}",
 )
-FEW_DECIDE = (
-    "Few rows decide a direction of this fit, as where an outcome is rare and a column with its square "
-    f"tells it: public rows hardly know how much these tell there. {_LEFT_OUT}",
-)
 _LEARNT = (
     "What bs(), poly() or scale() in the formula have learnt is still of the public rows: predictions "
     "are off where private rows lie outside these. Without public=, limits= says where they lie.",

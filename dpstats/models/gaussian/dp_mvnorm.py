@@ -89,8 +89,9 @@ def dp_mean(
     Unless the covariance is stated, noisy counts of lengths decide how far out rows are cut, so
     that little of long tails is lost, and standard errors follow from second moments of private
     rows. Where long rows lie on one side, as those of a skewed column do, they are cut farther out
-    there, and errors allow for what may lie beyond. Without public rows a part of the total goes first into noisy counts that tell where each
-    column lies and how far it spreads, and into the covariance by which rows are whitened.
+    there, and errors allow for what may lie beyond. Without public rows a part of the total goes
+    first into noisy counts that tell where each column lies and how far it spreads, and into the
+    covariance by which rows are whitened.
 
     Parameters
     ----------

@@ -54,8 +54,6 @@ from dpstats.score_rounds.first_look import (
     suffices,
 )
 from dpstats.score_rounds.notes import (
-    FAR_FROM_PUBLIC,
-    FEW_DECIDE,
     TOO_LITTLE,
     allowance_line,
     average_condition,
@@ -159,9 +157,9 @@ def anchored_if_near(
             few = start.few_along(turn @ seen.narrowest)
             return elsewhere(seen, back @ turn, design, n, mu, start.m, few=few)
 
-        if unlike(np.eye(d)):
-            another = unlike(rounds.like_cut_public_rows())
-            return left_out_note(design, FAR_FROM_PUBLIC if another else FEW_DECIDE)
+        # not so where few rows decide a direction, which are long there, and cut
+        if unlike(np.eye(d)) and unlike(rounds.like_cut_public_rows()):
+            return left_out_note(design)
         made = rounds.run()
     return _finished(rounds, made, task)
 

@@ -409,7 +409,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         """
         comparable, cut, last = self.steps[self.turned_at :], self.plans[-1].cut, self.steps[-1]
         assert self.curvature is not None
-        share = max(last.remainder, min(share_left([one.step for one in comparable]), 1.0))
+        share = max(last.remainder, min(share_left([one.step for one in self.steps]), 1.0))
         share = max(share, self._left_by_public(last.step))
         hessian, inverse = with_inverse(self.curvature.used + self.penalty)
         lost = cut.excess / cut.slope

@@ -810,7 +810,6 @@ def test_a_rare_outcome_that_a_square_tells_is_no_other_population(m: int) -> No
         public, private = (table[:m], table[m:]) if m else (None, table)
         fit = dp_glm("y ~ b + I(b**2)", private, public, family="binomial", mu=1, seed=seed)
         said = " ".join(fit.notes)
-        assert ("Few rows decide a direction" in said) == bool(m)
         assert "another population" not in said
         assert "the same outcome" not in said
         off = dp_glm("y ~ b", private, table[:2000].assign(b=3 * b[:2000]), mu=1, seed=seed)
