@@ -1,4 +1,4 @@
-"""Score rounds: the way from a public anchor to a private fit, for every model fitted by score steps.
+"""Score rounds: the way from a first anchor to a private fit, for every model fitted by score steps.
 
 A model says how rows are seen (a `Family`), where rounds begin, what each may spend and where it cuts.
 `ScoreRounds.run` makes the rounds: each releases the mean cut score at the present anchor, and what else

@@ -1,4 +1,4 @@
-"""What a generalised linear fit is told before it meets a row, and the three ways of fitting rows."""
+"""The ways of a generalised linear fit: from public rows, from private ones alone, and the papers'."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def released_null(session: ScoreSession, family: Family, d: int, k: int) -> Floa
 def private_start(family: Family, design: Design, look: FirstLook, n: int) -> StartingPoint:
     """Zero, and the whitening of n private rows, or persons, by themselves.
 
-    Of ``weighted`` rows the constant tells the mean weight: without it a step would seem to move
+    Of weighted rows the constant tells the mean weight: without it a step would seem to move
     predictors of rows by the root of that weight too much, as moments are those of weighted rows.
     """
     seen, each = look.rows, rows_of_each(look.persons, n)

@@ -1,9 +1,11 @@
 """Private Gaussian mixtures with a little public data.
 
-The way of a call: public rows decide the regime. With many of them the components are found on public
-rows alone; with few, a tree of splits is grown with private principal axes and private valley tests
-(`tree`). Either way there is now a map from rows to cells, and `fit` estimates all
-cells together by one mechanism per round. The privacy is proved in `dpstats.models.gaussian.releases`.
+The way of a call: public rows decide the regime. Mostly components are found by private likelihood:
+rounds of EM from a public fit, whose weighted moments are released (`likelihood`). Or rows are sorted
+into cells, and `fit` estimates all of these together by one mechanism per round: the components are found
+on public rows alone where these are many, or a tree of splits is grown with private principal axes and
+private valley tests (`tree`). The privacy is proved in `dpstats.models.mixture.releases` and in
+`dpstats.models.gaussian.releases`.
 """
 
 from __future__ import annotations
