@@ -1,4 +1,4 @@
-"""A Bayes classifier's scales and cuts, and the three ways of releasing its sums, moments or means."""
+"""A Bayes classifier's scales and cuts, and three ways of releasing its sums, moments or means."""
 
 from __future__ import annotations
 
