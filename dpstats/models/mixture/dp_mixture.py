@@ -2,8 +2,8 @@
 
 The way of a call: public rows decide the regime. Mostly components are found by private likelihood:
 rounds of EM from a public fit, whose weighted moments are released (`likelihood`). Or rows are sorted
-into cells, and `fit` estimates all of these together by one mechanism per round: the components are found
-on public rows alone where these are many, or a tree of splits is grown with private principal axes and
+into cells, and `fit` estimates all of these together by one mechanism per round: components are found on
+public rows alone where these are many, or a tree of splits is grown with private principal axes and
 private valley tests (`tree`). The privacy is proved in `dpstats.models.mixture.releases` and in
 `dpstats.models.gaussian.releases`.
 """
