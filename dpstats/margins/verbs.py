@@ -51,7 +51,18 @@ class MarginalModel(Model):
     _other_names: ClassVar[dict[str, str]] = Model._other_names | {
         "get_prediction": "predict(newdata, interval='confidence')",
         **dict.fromkeys(("contrast", "contrasts", "pairs"), "emmeans('g').contrasts()"),
-        **dict.fromkeys(("avg_slopes", "margins", "get_margeff"), _averages_of("slopes")),
+        **dict.fromkeys(
+            ("avg_slopes", "margins", "get_margeff", "margeff", "marginal_effects"),
+            _averages_of("slopes"),
+        ),
+        **dict.fromkeys(
+            ("risk_ratio", "risk_ratios", "risk_difference", "avg_risk_ratio"),
+            "comparisons(public, {'x': (0, 1)}, comparison='ratio'), or 'difference'",
+        ),
+        **dict.fromkeys(
+            ("plot_effects", "plot_predictions", "plot_slopes", "allEffects", "ggpredict"),
+            "predictions(rows).plot(), slopes(rows).plot()",
+        ),
         "emtrends": "slopes(public, 'x1', by='g'), which averages over rows that you may show",
         "avg_comparisons": _averages_of("comparisons"),
         "avg_predictions": _averages_of("predictions", "public, by=True"),

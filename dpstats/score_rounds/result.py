@@ -178,6 +178,10 @@ class Model(Result):
         **dict.fromkeys(
             ("linear_hypothesis", "linearHypothesis", "hypothesis", "hypotheses"), _WALD
         ),
+        **dict.fromkeys(
+            ("nlcom", "delta_method", "deltaMethod"),
+            "coef() and vcov(), of which a function of coefficients has g' V g",
+        ),
         **dict.fromkeys(("coeftest", "get_robustcov_results"), "summary(), and vcov= of the call"),
     }
     _instead_of_likelihood = (

@@ -60,7 +60,7 @@ class LinearModel(MarginalModel):
     """
 
     _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | dict.fromkeys(
-        ("rsquared", "r_squared"), "glance().r_squared"
+        ("rsquared", "r_squared", "r2", "rsq"), "glance().r_squared"
     )
     sigma_source: str
 
