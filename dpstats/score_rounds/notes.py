@@ -385,8 +385,9 @@ def largest_weight_note(moments: PublicMoments | None) -> tuple[str, ...]:
         return ()
     return (
         f"The largest weight, {in_prose(bound, 4)}, is {in_prose(times)} times the mean one of the "
-        f"public rows: noise for privacy is about that of one row in {in_prose(times)} without weights. "
-        "Where few weights are as large, a smaller bound helps, to which they are cut: "
+        f"public rows: noise for privacy is about that of one row in {in_prose(times)} without weights, "
+        "and where few rows of large weights differ from the others, cuts may move coefficients beyond "
+        "their errors. A smaller bound helps, to which weights are cut: "
         "limits={'(weights)': (0, bound)}.",
     )
 
