@@ -542,6 +542,11 @@ lines(
         "`.to_latex()`, `.to_html()`, `.to_markdown()`",
     ),
     (
+        "modelsummary::modelsummary(logit, exponentiate = TRUE)",
+        "etable(logit, exponentiate=True)",
+        "odds ratios with their intervals; `logit.odds_ratios()` as numbers",
+    ),
+    (
         "xtable::xtable(summary(fit))",
         "fit.summary().to_latex()",
         ".",
