@@ -448,7 +448,12 @@ def _unused(share: float, causes: str) -> tuple[str, ...]:
     return (f"About {in_prose(100 * min(share, 0.99))}% {UNUSED} {causes}.",)
 
 
-def with_clusters(notes: tuple[str, ...], unit: PrivacyUnit, errors: str) -> tuple[str, ...]:
+_ANCHORED = "method='anchored'"
+
+
+def with_clusters(
+    notes: tuple[str, ...], unit: PrivacyUnit, errors: str, clustered: str = _ANCHORED
+) -> tuple[str, ...]:
     """The notes of a fit, and where rows of one person count as if they were somebody else's.
 
     Examples
@@ -458,11 +463,14 @@ def with_clusters(notes: tuple[str, ...], unit: PrivacyUnit, errors: str) -> tup
     >>> with_clusters((), PrivacyUnit(2, "who", jointly=True), "hetero")
     ()
     """
-    return (*later_rows_named(notes, unit), *unclustered(unit, errors))
+    return (*later_rows_named(notes, unit), *unclustered(unit, errors, clustered))
 
 
-def unclustered(unit: PrivacyUnit, errors: str) -> tuple[str, ...]:
-    """That errors are not clustered, where persons have several rows and errors do not know of it."""
+def unclustered(unit: PrivacyUnit, errors: str, clustered: str = _ANCHORED) -> tuple[str, ...]:
+    """That errors are not clustered, where persons have several rows and errors do not know of it.
+
+    ``clustered``: what has errors that are.
+    """
     if unit.rows == 1 or (unit.jointly and errors != "iid"):
         return ()
     short = "so that errors are too short where rows of one are alike"
@@ -478,7 +486,7 @@ def unclustered(unit: PrivacyUnit, errors: str) -> tuple[str, ...]:
         )
     return (
         f"Standard errors are not clustered: each of the first {unit.rows} rows of a `{unit.person}` "
-        f"counts as if it were somebody else's, {short}. Those of method='anchored' are clustered; "
+        f"counts as if it were somebody else's, {short}. Those of {clustered} are clustered; "
         "rows_per_person=1 needs no clusters.",
     )
 

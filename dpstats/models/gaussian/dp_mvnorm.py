@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
+from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_eta, check_switch, choose, positive, shown
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
@@ -56,7 +57,7 @@ from dpstats.public_input import without_person
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
-from dpstats.score_rounds.notes import later_rows_named
+from dpstats.score_rounds.notes import with_clusters
 
 
 @one_blas_thread()
@@ -191,7 +192,7 @@ def dp_mean(
     with CellSession(rows, points.origin, known.units, call.per_row, call.noise()) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
     warned = scales + plan.warnings
-    notes = warned + later_rows_named(fit.notes, call.unit)
+    notes = warned + _of_persons(fit.notes, call.unit)
     notes += charged.notes(rows.n, public, m=points.m)
     return charged.released(_model(charged, points, method, fit, session, notes, warned))
 
@@ -344,7 +345,7 @@ def dp_mvnorm(
         else:
             public_points = points.measured if pool else None
             fit = refined_gaussian(session, points, whitening, plan, public_points)
-    notes = plan.warnings + later_rows_named(fit.notes, call.unit)
+    notes = plan.warnings + _of_persons(fit.notes, call.unit)
     notes += charged.notes(rows.n, public, m=points.m)
     return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
 
@@ -428,7 +429,7 @@ def _alone(
     ) as session:
         fit = fitting(session, found)
     fit = with_all_columns(fit, found)
-    notes = warned + later_rows_named(fit.notes, charged.call.unit)
+    notes = warned + _of_persons(fit.notes, charged.call.unit)
     notes += charged.notes(session.n, None)
     return charged.released(_model(charged, wanted, method, fit, session, notes, warned))
 
@@ -484,6 +485,11 @@ def _check_cond(cond: float | None) -> None:
         raise ArgumentError(
             f"cond is a condition number, 1 or more, such as cond=100, not {shown(cond)}."
         )
+
+
+def _of_persons(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:
+    """Notes, and what is said where persons have several rows."""
+    return with_clusters(notes, unit, "iid", "dp_lm('x ~ 1', person=...)")
 
 
 def _model(

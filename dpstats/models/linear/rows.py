@@ -97,7 +97,8 @@ class LinearRows(WhitenedRows[_Slab]):
 
     def _cut_slab(self, slab: _Slab, radius: float) -> None:
         scale = scaled_to_grid(slab.z, slab.exponent, slab.norm, radius, self.grid.steps)
-        slab.factor = np.ldexp(scale, -slab.exponent)
+        # of rows that are not finite the exponent may be one that no float has
+        slab.factor = np.where(slab.norm > 0, np.ldexp(scale, -slab.exponent), 1.0)
         slab.y = slab.y * slab.factor
         slab.cut = True
 

@@ -69,6 +69,22 @@ def test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity(
         assert np.linalg.norm(a - b) <= sensitivity * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("response", [math.nan, math.inf, 1.7e308])
+def test_a_row_without_a_residual_counts_nowhere_however_long_it_is(response: float) -> None:
+    """Its exponent may be one that no float has: zero times infinity ended a call."""
+    odd = np.array([[1.7e308, 0.0, 0.0]])
+    found = []
+    for x, y in ((odd, response), (0 * odd, 0.0)):
+        rows = np.vstack([_BASE[:, :_D], x]), np.append(_BASE[:, _D], y)
+        seen = 1.5 * np.eye(3), np.array([-1.0, 0.0, 0.0])
+        with LinearSession(Arrays(*rows), *seen, Privacy(1.0), NonPrivateSilence()) as s:
+            s.gram(0.2, 1.0)
+            s.cross(0.1, 2.0)
+            found.append([release.value for release in s.releases])
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_the_gram_sensitivity_is_attained() -> None:
     rows = [100.0, 0.0, 0.0, 0.0], [0.0, 100.0, 0.0, 0.0]
     found = []
