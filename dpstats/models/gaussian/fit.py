@@ -63,6 +63,8 @@ _LITTLE = 0.3
 """Part of a column's public variance that a cut leaves, below which it is another column."""
 _FEW = 0.2
 """Share of public rows beyond a cut that may be those of rare marks."""
+_DROWNED = 1.0
+"""Noise of a mean, in standard deviations of rows, from which on it is no estimate."""
 _LEAST_UNUSED = 0.01
 """Share of the rows that a note is about."""
 LONG_TAILS = (
@@ -389,6 +391,17 @@ def papers_gaussian(session: CellSession, points: PublicPoints, call: GaussianCa
     return _fit(session, points, call, moments, rounds, notes)
 
 
+def drowned(sd: float) -> tuple[str, ...]:
+    """A note where noise of a mean, in whitened units, is larger than what rows vary by."""
+    if sd <= _DROWNED:
+        return ()
+    return (
+        "Noise is larger than what the columns vary by, and nothing is estimated: cuts lie very far "
+        "out, as for a column of which few rows differ, or that others repeat. Leave such a column "
+        "out; a larger budget, more rows, or fewer columns help.",
+    )
+
+
 def fit_of_noise(d: int, covariance: bool, notes: tuple[str, ...]) -> GaussianFit:
     """The result where hardly any row could be used: noise in units that no row has told, so NaN."""
     unknown = np.full((d, d), math.nan)
@@ -408,8 +421,9 @@ def _fit(
     units, n = points.units, moments.cell.n
     causes = row_causes(points.design, alone=not points.m)
     unused = unused_notes(moments.count, moments.count_sd, session.n, len(units), causes)
-    if not points.m and hardly_any(moments.count, moments.count_sd, len(units)):
-        return fit_of_noise(len(units), True, notes + unused)
+    lost = () if points.m else drowned(moments.mean_sd)
+    if lost or (not points.m and hardly_any(moments.count, moments.count_sd, len(units))):
+        return fit_of_noise(len(units), True, notes + lost + unused)
     matrix = moments.covariance * np.outer(units, units)
     root = moments.cell.root * units
     shape, along = symmetric(root.T @ root), root.T @ moments.noise_along

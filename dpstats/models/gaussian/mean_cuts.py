@@ -97,6 +97,8 @@ def last_mean_cut(
     d: int,
     expected: Callable[[Floats], Floats] | None = None,
     dearest: float = DEAREST,
+    *,
+    shown: bool = False,
 ) -> MeanCut:
     """Where rows are cut for a mean, in view of their lengths, and what that may take off it.
 
@@ -104,8 +106,8 @@ def last_mean_cut(
     show every single row it need not be farther out than the longest. Where no long
     tail is seen there may be one: as for scores, what counts and their noise leave possible is weighed
     against the noise of the mean, `_ONE_SIDED` of it as if it had one direction. That noise is borne up
-    to ``dearest`` errors of sampling. ``expected``: what public rows say that cuts take off a mean, as
-    of those of a rare mark, which noise hides.
+    to ``dearest`` errors of sampling. ``expected``: what cuts take off a mean, as of rows of a rare
+    mark, which noise hides; ``shown``: by public rows, so that it is borne as far as it takes.
     """
     level = min(0.01, 0.3 / math.sqrt(n))
     sd, unit = math.sqrt(variance), noise.vector(1.0, share, n, d)
@@ -124,9 +126,10 @@ def last_mean_cut(
         if beyond is None:
             lost = _one_sided(tail, radius) / sd
     if expected is not None:
-        if quantile is None:  # of nearly all rows in one place
+        # public rows show it; of marks that a search has found, or may have missed, it is the most
+        if shown or quantile is None:  # or nearly all rows lie in one place
             tried = radius * np.geomspace(1.0, _FARTHEST, 200)
-            radius = float(tried[np.argmin((unit * tried) ** 2 + expected(tried) ** 2)])
+            radius = float(tried[np.argmin(d * (unit * tried) ** 2 + expected(tried) ** 2)])
         lost = max(lost, float(expected(np.array([radius]))[0]) / sd)
     if quantile is not None:
         most = most_excess(tail, n, radius, power=1) / sd

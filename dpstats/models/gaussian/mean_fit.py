@@ -12,7 +12,11 @@ from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.models.gaussian.cuts import NoiseLevel
-from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
+from dpstats.models.gaussian.fit import (
+    GaussianFit,
+    noise_level,
+    unused_notes,
+)
 from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import loss_of_public
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
@@ -203,7 +207,7 @@ def _last_round(
     dearest = DEAREST if seen is not None else _DEAREST_COUNTED
     share = left_for_mean(session) * (1 - TOLD_CUTS)
     expected = loss_of_public(points.measured_in(known.units).measured, cell)
-    cut = last_mean_cut(noise, share, n, lengths, variance, d, expected, dearest)
+    cut = last_mean_cut(noise, share, n, lengths, variance, d, expected, dearest, shown=True)
     away = math.sqrt(d * variance / points.m) if seen is None else float(np.linalg.norm(seen.mean))
     cell, lean = for_long_rows(session, cell, cut.radius, lengths, variance, away, most=cut.most)
     released = last_mean(session, cell, cut.radius, TOLD_CUTS, lean)
@@ -252,8 +256,9 @@ def _result(
     """
     unseen = () if own is None else unseen_line(own.counts_sd)
     grown: Floats = np.ones(len(known.units))
+    taken = 0.0
     if own is not None and not own.resolved:
-        grown, own = own.grown, None
+        grown, taken, own = own.grown, own.mean_lost, None
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
@@ -291,7 +296,7 @@ def _result(
             )
     causes = row_causes(points.design, alone=False)
     notes += unused_notes(released.count, released.count_sd, session.n, len(units), causes)
-    sampling = known.matrix * np.outer(grown, grown) / released.n
+    sampling = known.matrix * np.outer(grown, grown) * (1 / released.n + taken**2)
     if own is not None:
         sampling = own.sampling(released.n)
     privacy = released.sd**2 * root.T @ root
