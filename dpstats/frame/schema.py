@@ -57,6 +57,10 @@ def declared_spec(name: str, value: Any) -> Declared:
     if isinstance(value, list) and value:
         levels = check_levels(name, value)
         if all(_is_number(level) for level in levels):
+            if len(levels) == 1:
+                raise SchemaError(
+                    f"'{name}': one number is no range, which is (low, high), nor two or more levels."
+                )
             span = float(min(levels)), float(max(levels))
             return Declared(ColumnSpec("number", levels, declared=True), span)
         return Declared(ColumnSpec("category", levels, declared=True))

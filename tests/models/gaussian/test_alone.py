@@ -18,6 +18,7 @@ from scipy import stats
 from dpstats import Budget, dp_mean, dp_mvnorm
 from dpstats.errors import BudgetExceeded, PlanWarning, SchemaError
 from dpstats.models.gaussian.alone import least_for_covariance, least_for_mean
+from dpstats.models.gaussian.fit import drowned
 
 _FAR = 5.2
 """Standard errors: 2e-7 beyond, on both sides together."""
@@ -127,6 +128,40 @@ def test_means_of_columns_that_are_mostly_zeros_allow_for_their_tails() -> None:
         away.append(_away(found, values.mean()).max())
         assert any("far from the others" in note for note in found.notes)
     assert np.mean(away) < 1.7
+
+
+@both
+def test_one_number_is_no_limit(fit: Any) -> None:
+    """It was taken for the one level of a category, and the budget was spent."""
+    with Budget(mu=1) as budget, pytest.raises(SchemaError, match="one number is no range"):
+        fit(["x1"], _normal(2000, 1, 1), mu=1, limits={"x1": (0,)})
+    assert budget.entries == ()
+
+
+def test_a_mean_that_is_noise_beyond_what_rows_vary_by_is_not_given() -> None:
+    """Two marks of which few rows differ, and a column beside them: it was -3e6 for 3500, +- 3e7."""
+    for seed in (8, 48):
+        rng = np.random.default_rng(seed)
+        few = (rng.random((2000, 2)) < [0.87, 0.004]) * 1.0
+        data = pd.DataFrame(few, columns=["a", "b"]).assign(w=3500 + 500 * rng.normal(size=2000))
+        found = dp_mean(["a", "b", "w"], data, epsilon=1, delta=1e-5, seed=seed)
+        assert np.isnan(found.mean.w) or abs(found.mean.w - 3500) < 1000
+    assert drowned(0.5) == ()
+    assert drowned(2.0)[0].startswith("Noise is larger than what the columns vary by")
+
+
+def test_rows_of_a_rare_mark_that_public_rows_show_are_kept() -> None:
+    """At a small budget they were cut: the mean was 0.4 of itself, and one interval in ten held it.
+
+    A false alarm is a mean of 12 numbers with an error of 0.3 each beyond 5 of its own, 6e-7.
+    """
+    away = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        data = pd.DataFrame({"y": (rng.random(2200) < 0.03) * 1.0})
+        found = dp_mean(["y"], data[200:], data[:200], epsilon=1, delta=1e-5, seed=seed)
+        away.append(found.mean.y / 0.03 - 1)
+    assert abs(np.mean(away)) < 5 * 0.3 / math.sqrt(12)
 
 
 @both
