@@ -164,6 +164,7 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_mean paper, pure", "share"): 0.49,
     ("dp_mvnorm refined, pure", "share"): 0.49,
     ("dp_mvnorm paper, pure", "share"): 0.0,
+    ("dp_mean refined, public covariance", "mean of long rows"): 0.49,
     ("dp_mean", "share"): 0.7,
     ("dp_glm anchored, binomial", "share"): 0.7,
     ("dp_mvnorm", "share"): 0.7,
