@@ -1953,8 +1953,8 @@ _ALONE = (
     _alone(
         "noise is shown where hardly a row could be used",
         "dpstats/models/gaussian/fit.py",
-        "    if not points.m and hardly_any(",
-        "    if points.m and hardly_any(",
+        "    if lost or (not points.m and hardly_any(",
+        "    if lost or (points.m and hardly_any(",
         "tests/models/gaussian/test_alone.py::"
         "test_where_hardly_a_row_can_be_used_no_number_is_made_of_noise[mvnorm]",
     ),
@@ -1976,7 +1976,7 @@ _ALONE = (
     _alone(
         "errors of a mean are those of public rows where private ones surely vary more",
         "dpstats/models/gaussian/mean_fit.py",
-        "        grown, own = own.grown, None\n",
+        "        grown, taken, own = own.grown, own.mean_lost, None\n",
         "        own = None\n",
         "tests/models/gaussian/test_dp_mvnorm.py::"
         "test_a_column_that_varies_more_than_public_rows_say_has_errors_of_its_own",
