@@ -1694,7 +1694,7 @@ _ALONE = (
         "the last moments are cut by lengths in other coordinates",
         "dpstats/score_rounds/whitening.py",
         "    farther = _cut(best.lengths, n, d, mu * math.sqrt(_FINAL))\n",
-        "    farther = _cut(last.lengths, d, n, mu * math.sqrt(_FINAL))\n",
+        "    farther = _cut(last.lengths, n, d, mu * math.sqrt(_FINAL))\n",
         "tests/models/test_alone.py::test_a_level_that_nobody_sees_leaves_the_errors_of_others",
     ),
     _alone(
