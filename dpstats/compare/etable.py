@@ -17,7 +17,7 @@ from dpstats.budget.page import together
 from dpstats.compare.page import MARK, Entry, Style, check_level, fits_page
 from dpstats.compare.terms import Terms
 from dpstats.errors import ArgumentError, suppress_private_errors
-from dpstats.models.glm.family import resolve_family
+from dpstats.models.glm.family import Family, resolve_family
 from dpstats.report.format import format_scalar
 from dpstats.report.model import ERROR_NAMES, errors_name
 from dpstats.report.options import check_digits, check_stars, options
@@ -204,10 +204,7 @@ def _link(fit: Any) -> str:
     if isinstance(fit, Model):
         known, response = getattr(fit, "family", None), fit.design.response or ""
     else:
-        known, response = (
-            suppress_private_errors(lambda: resolve_family(fit.family)),
-            _endogenous(fit),
-        )
+        known, response = _family(fit), _endogenous(fit)
     if known is not None:
         return str(known.link)
     other = _LINKS.get(type(getattr(fit, "model", None)).__name__, "identity")
@@ -324,9 +321,9 @@ def _read(name: str, fit: Any) -> Entry:
         if sigma2 is not None and 0 < sigma2 < math.inf:
             facts["Residual std. error"] = math.sqrt(sigma2)
         facts["R-squared"] = r_squared
-    family = suppress_private_errors(lambda: _family(fit))
+    family = _family(fit)
     if family is not None and r_squared is None:
-        facts["Family"] = family
+        facts["Family"] = f"{family}, {family.link}"  # as `GlmModel.table_facts` writes it
         if sigma2 is not None and sigma2 != 1:
             facts["Dispersion"] = sigma2
     response = _endogenous(fit)
@@ -351,10 +348,9 @@ def _freedom(fit: Any) -> float:
     return freedom if uses and freedom is not None and freedom > 0 else math.inf
 
 
-def _family(fit: Any) -> str:
-    """Family and link of a fit of statsmodels' GLM, as `GlmModel.table_facts` writes them."""
-    family = resolve_family(fit.family)
-    return f"{family}, {family.link}"
+def _family(fit: Any) -> Family | None:
+    """That of a fit of statsmodels' GLM; None of others."""
+    return suppress_private_errors(lambda: resolve_family(fit.family))
 
 
 def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], list[str]]:

@@ -125,9 +125,9 @@ def _pairs(c: Coefficients, terms: Sequence[str], style: Style) -> tuple[list[st
     ends = None if style.level is None else np.transpose(c.interval(style.level)).tolist()
     errors, p_values, places = c.std_error, c.p_value, {t: j for j, t in enumerate(c.terms)}
     values = c.coef
-    if style.ratios:
+    if style.ratios and ends is not None:
         with np.errstate(over="ignore"):
-            values, ends = np.exp(values), np.exp(ends or []).tolist()
+            values, ends = np.exp(values), np.exp(ends).tolist()
             errors = errors * values  # of an exponential, for its digits
     for term in terms:
         if term not in places:

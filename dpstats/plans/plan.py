@@ -160,6 +160,7 @@ def plan_lm(
     check_numbers(ridge, eta)
     vcov = check_vcov(vcov)
     check_arguments("plan_lm", method, formula, public)
+    told = partial(LinearTask, method=method, ridge=ridge, eta=eta, errors=vcov)
 
     def made(task: LinearTask, text: str, rows: ExpectedRows, total: Privacy, seed: int) -> Model:
         fit, session = fit_rows(task, rows, total.per_row(unit.times), make_noise(seed))
@@ -171,9 +172,7 @@ def plan_lm(
         options: dict[str, Any] = {"sigma": sigma, "d": d, "limits": limits, "ridge": ridge}
         options |= {"delta": delta, **given, "vcov": vcov}
         text = call_text("plan_lm", formula, {"n": rows, **options}, unit)
-        alone = LinearTask(
-            method=method, design=ordinary.design, ridge=ridge, eta=eta, errors=vcov, alone=True
-        )
+        alone = told(design=ordinary.design, alone=True)
 
         @cache
         def with_sample(m: int, seed: int) -> LinearTask:
@@ -197,9 +196,7 @@ def plan_lm(
     size = residual_sd(sigma, residual, moments)
     # where far scores of so few rows point, simulated rows do not follow
     moments = replace(moments, few=replace(moments.few, far=None))
-    task = LinearTask(
-        method=method, design=moments.design, moments=moments, ridge=ridge, eta=eta, errors=vcov
-    )
+    task = told(design=moments.design, moments=moments)
     options = {**given, "delta": delta, "method": method, "ridge": ridge, "sigma": sigma}
     options |= {"vcov": vcov, "weights": weights, "offset": offset, "limits": limits}
     call = call_text("plan_lm", formula, {"n": rows, **options}, unit)
@@ -293,6 +290,15 @@ def plan_glm(
     check_iterations(iterations)
     vcov = check_vcov(vcov)
     check_arguments("plan_glm", method, formula, public)
+    told = partial(
+        GlmTask,
+        method=method,
+        family=model,
+        ridge=ridge,
+        eta=eta,
+        iterations=iterations,
+        errors=vcov,
+    )
 
     def made(task: GlmTaskForN, text: str, rows: ExpectedRows, total: Privacy, seed: int) -> Model:
         fit, session = task.fit_rows(rows, total.per_row(unit.times), make_noise(seed))
@@ -304,16 +310,7 @@ def plan_glm(
         options: dict[str, Any] = {"family": family_shown(model), "mean": mean, "d": d}
         options |= {"limits": limits, **given, "ridge": ridge, "delta": delta, "vcov": vcov}
         text = call_text("plan_glm", formula, {"n": rows, **options}, unit)
-        bare = GlmTask(
-            method=method,
-            family=model,
-            design=ordinary.design,
-            ridge=ridge,
-            eta=eta,
-            iterations=iterations,
-            errors=vcov,
-            alone=True,
-        )
+        bare = told(design=ordinary.design, alone=True)
 
         @cache
         def with_sample(m: int, seed: int, rows: int) -> GlmTaskForN:
@@ -337,17 +334,7 @@ def plan_glm(
     check_public_given(mean, "mean")
     moments, known = family_moments(formula, public, model, weights, offset, limits)
     aim = target_of(target_se, moments.terms)
-    task = GlmTask(
-        method=method,
-        family=model,
-        design=moments.design,
-        moments=moments,
-        known=known,
-        ridge=ridge,
-        eta=eta,
-        iterations=iterations,
-        errors=vcov,
-    )
+    task = told(design=moments.design, moments=moments, known=known)
     options = {"family": family_shown(model), **given, "delta": delta, "method": method}
     options |= {"ridge": ridge, "weights": weights, "offset": offset}
     options |= {"limits": limits, "vcov": vcov}

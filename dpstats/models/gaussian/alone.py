@@ -322,8 +322,9 @@ def mean_alone(
     released = last_mean(session, cell, radius, TOLD_CUTS, lean)
     root = cell.root * found.units
     unused = unused_notes(released.count, released.count_sd, n, d, row_causes(found.design, True))
-    if hardly_any(released.count, released.count_sd, d) or drowned(released.sd):
-        return fit_of_noise(d, False, drowned(released.sd) + unused)
+    lost = drowned(released.sd)
+    if lost or hardly_any(released.count, released.count_sd, d):
+        return fit_of_noise(d, False, lost + unused)
     privacy = released.sd**2 * root.T @ root
     own, told = Spread.of(seen, found.units, cut, released, lengths, n), released.cut
     assert told is not None

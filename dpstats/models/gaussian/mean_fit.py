@@ -12,11 +12,7 @@ from dpstats.arguments import in_prose
 from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError
 from dpstats.models.gaussian.cuts import NoiseLevel
-from dpstats.models.gaussian.fit import (
-    GaussianFit,
-    noise_level,
-    unused_notes,
-)
+from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
 from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import loss_of_public
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds

@@ -35,7 +35,7 @@ HIDDEN_TAILS = (
     "mean is drawn towards most rows, by more than its error says. More rows, a larger budget, or a "
     "logarithm helps."
 )
-_FARTHEST = 60.0
+_FOLLOWED = 60.0
 """Times the 90 % quantile of lengths, from where on cuts that follow a tail are no longer believed."""
 _FEW_COLUMNS = 3
 """Of so few the tail of one is most of what noise hides: with four intervals of skewed columns cover."""
@@ -190,12 +190,12 @@ def mean_notes(
     where tails are longest; there it may be more, as where noise hides them. Nothing is said where long
     rows lean, and are cut farther out: there intervals allow for what tails may hide. But of rows that
     are mostly alike, as zeros are, few tell how long the others may be; nor do most where rows lie
-    `_FARTHEST` times as far out.
+    `_FOLLOWED` times as far out.
     """
     lean, far = released.lean, False
     if lean is not None and not mostly_alike(lengths, n):
         quantile = lengths.quantile(0.9)
-        far = quantile is not None and lean.stretch * cut.radius > _FARTHEST * quantile
+        far = quantile is not None and lean.stretch * cut.radius > _FOLLOWED * quantile
         if not far:
             return ()
     lost, others = cut.lost, 1 / n + released.sd**2 / variance
