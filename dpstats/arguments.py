@@ -332,7 +332,6 @@ _THERE: dict[str, dict[str, str]] = {
         **dict.fromkeys(("contrast", "contrasts"), _COMPARED),
         **dict.fromkeys(("ratio", "fun", "measure"), "comparison='ratio' has ratios of means"),
     },
-    "contrasts": {"method": "all pairs are compared; .frame has a line for each"},
     "etable": {"title": _CAPTION, "caption": _CAPTION},
     "dp_lm": {
         "family": "families are those of dp_glm: "

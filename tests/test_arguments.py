@@ -179,7 +179,6 @@ def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -
         (lambda: FIT.comparisons(PUBLIC, fun="ratio"), r"comparison='ratio'"),
         (lambda: FIT.comparisons(PUBLIC, contrast="pairwise"), r"variables=\{'x': 10"),
         (lambda: FIT.predictions(PUBLIC, transform="exp"), "type='link'"),
-        (lambda: FIT_BY_GROUP.emmeans("religious").contrasts(method="x"), "all pairs"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, se="hetero"), "vcov='hetero'"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, family="poisson"), "dp_glm"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, model="random"), "no random effects"),

@@ -464,7 +464,7 @@ lines(
     (
         'emmeans::emmeans(fit, "region")',
         'dp_lm("wage ~ educ + region", d, public=pub, mu=1).emmeans("region")',
-        '`by="g"` for `region | g`; `.contrasts()` for pairs',
+        '`by="g"` for `region | g`; `.contrasts()` for pairs, `method="trt.vs.ctrl"` and others',
     ),
     (
         "emmeans::emmip(fit, region ~ educ, at = list(educ = c(8, 16)), CIs = TRUE)",

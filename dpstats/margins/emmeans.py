@@ -44,6 +44,8 @@ from dpstats.report.texts import Paragraph
 _RATIOS = {"logit": "odds_ratio", "log": "ratio"}
 """What exp() of a difference of linear predictors is."""
 _ADJUSTED = ("tukey", "bonferroni", "holm", "none")
+_PAIRS = ("pairwise", "revpairwise")
+_METHODS = (*_PAIRS, "trt.vs.ctrl", "consec", "eff")
 
 
 @dataclass(frozen=True)
@@ -256,31 +258,41 @@ class MarginalMeans(Plotted, OnPage):
         return Page((*page.parts, Paragraph(self.remark), Paragraph(self.derived)))
 
     @spelled
-    def contrasts(self, adjust: str = "tukey") -> Contrasts:
-        """Differences of all pairs, the first less the second, as R's ``pairs(emmeans(fit, "g"))``.
+    def contrasts(self, adjust: str | None = None, *, method: str = "pairwise") -> Contrasts:
+        """Differences of means: of all pairs, the first less the second, or others.
 
-        Of means ``by=`` another factor those within each of its levels. On the scale of the linear
-        predictor. With ``emmeans(..., type="response")`` differences of
-        logits and of logarithms are shown as odds ratios and ratios, with their intervals; tests are
-        the same.
+        As R's ``contrast(emmeans(fit, "g"), method)``. Of means ``by=`` another factor those within each
+        of its levels. On the scale of the linear predictor. With ``emmeans(..., type="response")``
+        differences of logits and of logarithms are shown as odds ratios and ratios, with their
+        intervals; tests are the same.
 
         Parameters
         ----------
-        adjust : {"tukey", "bonferroni", "holm", "none"}
-            Of p values and intervals, for the number of pairs that are compared together; "holm"
-            leaves intervals as they are.
+        adjust : {"tukey", "bonferroni", "holm", "none"}, optional
+            Of p values and intervals, for the number of tests that are made together; "holm" leaves
+            intervals as they are. By default "tukey" of all pairs, "bonferroni" of others.
+        method : {"pairwise", "revpairwise", "trt.vs.ctrl", "consec", "eff"}
+            All pairs; the same, the second less the first; every mean less the first; every mean less
+            the one before it; every mean less the average of all.
         """
+        if adjust is None:
+            adjust = "tukey" if method in _PAIRS else "bonferroni"
+        require_one_of("method", method, _METHODS)
         require_one_of("adjust", adjust, _ADJUSTED)
+        if adjust == "tukey" and method not in _PAIRS:
+            raise ArgumentError(
+                f"adjust='tukey' is for all pairs, not for method={method!r}: there are 'bonferroni', "
+                "'holm' and 'none'."
+            )
         compared = len(self.grid.levels[0]) - len(self.by)
         groups: dict[tuple[Any, ...], list[int]] = {}
         for k, line in enumerate(self.grid.levels):
             groups.setdefault(line[compared:], []).append(k)
-        means = max(map(len, groups.values()))
-        if means < 2:
+        if max(map(len, groups.values())) < 2:
             raise ArgumentError("one mean has no contrasts.")
         frames = []
         for held, lines in groups.items():
-            frame = self._pairs(lines, compared, adjust)
+            frame = self._contrasts(lines, compared, method, adjust)
             for place, (name, level) in enumerate(zip(self.by, held, strict=True)):
                 frame.insert(place, name, [level] * len(frame))
             frames.append(frame)
@@ -288,20 +300,24 @@ class MarginalMeans(Plotted, OnPage):
         remark = f"Differences on the {self.scale.link} scale." if other else ""
         law = law_letter(self.coefficients.freedom)
         frame = pd.concat(frames, ignore_index=True)
-        return Contrasts(frame, adjust, means, self.derived, law, remark, self.by)
+        tests = max(map(len, frames))
+        many = f"{max(map(len, groups.values()))} means" if adjust == "tukey" else f"{tests} tests"
+        together = many if adjust != "none" and tests > 1 else ""
+        return Contrasts(frame, adjust, together, self.derived, law, remark, self.by)
 
     @property
     def _ratio(self) -> str | None:
         """What exponentials of differences are called, where these are shown."""
         return _RATIOS.get(self.scale.link) if self.type == "response" else None
 
-    def _pairs(self, lines: Sequence[int], compared: int, adjust: str) -> pd.DataFrame:
-        """Differences of all pairs of some means, named by so many first levels."""
-        levels = self.grid.levels
-        names = {k: " ".join(map(short_level, levels[k][:compared])) for k in lines}
-        pairs = list(itertools.combinations(lines, 2))
-        rows = np.array([self.grid.rows[i] - self.grid.rows[j] for i, j in pairs])
-        shift = np.array([self.grid.offset[i] - self.grid.offset[j] for i, j in pairs])
+    def _contrasts(
+        self, lines: Sequence[int], compared: int, method: str, adjust: str
+    ) -> pd.DataFrame:
+        """Contrasts of some means, named by so many first levels."""
+        names = [" ".join(map(short_level, self.grid.levels[k][:compared])) for k in lines]
+        labels, weights = _weights(method, names, "-" if self._ratio is None else "/")
+        rows = weights @ self.grid.rows[lines]
+        shift = weights @ self.grid.offset[lines]
         c, ratio = self.coefficients, self._ratio
         estimate, error = rows @ c.coef + shift, c.error_of(rows)
         freedom = c.freedom_of(rows)
@@ -312,10 +328,9 @@ class MarginalMeans(Plotted, OnPage):
         if ratio is not None:
             estimate, low, high = np.exp(estimate), np.exp(low), np.exp(high)
             error = estimate * error
-        sign = "-" if ratio is None else "/"
         return pd.DataFrame(
             {
-                "contrast": [f"{names[i]} {sign} {names[j]}" for i, j in pairs],
+                "contrast": labels,
                 ratio or "estimate": estimate,
                 "std_error": error,
                 "statistic": statistic,
@@ -328,14 +343,14 @@ class MarginalMeans(Plotted, OnPage):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Contrasts(Plotted, OnPage):
-    """Differences of estimated marginal means.
+    """Contrasts of estimated marginal means.
 
     Attributes
     ----------
     frame : DataFrame
     adjust : str
-    means : int
-        How many are compared.
+    together : str
+        For how many means or tests p values and intervals are adjusted; empty where they are not.
     derived : str
         What the page says of their origin.
     law : str
@@ -352,7 +367,7 @@ class Contrasts(Plotted, OnPage):
 
     frame: pd.DataFrame
     adjust: str
-    means: int
+    together: str
     derived: str
     law: str = "z"
     remark: str = ""
@@ -363,17 +378,30 @@ class Contrasts(Plotted, OnPage):
         """The differences as they print."""
         page = margins_page(self.frame, "Contrasts of estimated marginal means", self.law)
         remarks = [self.remark] if self.remark else []
-        pairs = self.means * (self.means - 1) // 2
-        if self.adjust != "none" and pairs > 1:
-            many = f"{self.means} means" if self.adjust == "tukey" else f"{pairs} tests"
+        if self.together:
             within = f", within each level of {' and '.join(self.by)}" if self.by else ""
-            remarks.append(f"Adjusted for {many}: {self.adjust}{within}.")
+            remarks.append(f"Adjusted for {self.together}: {self.adjust}{within}.")
         said = [" ".join(remarks)] if remarks else []
         return Page((*page.parts, *map(Paragraph, [*said, self.derived])))
 
     @property
     def _null(self) -> float | None:
         return super()._null if "estimate" in self.frame else 1.0  # ratios have names of their own
+
+
+def _weights(method: str, names: Sequence[str], sign: str) -> tuple[list[str], Floats]:
+    """What contrasts are called, and what each of the means weighs in them."""
+    k, one = len(names), np.eye(len(names))
+    if method == "eff":
+        return [f"{name} effect" for name in names], one - 1 / k
+    pairs = {
+        "pairwise": list(itertools.combinations(range(k), 2)),
+        "revpairwise": [(j, i) for j in range(k) for i in range(j)],
+        "trt.vs.ctrl": [(j, 0) for j in range(1, k)],
+        "consec": [(j, j - 1) for j in range(1, k)],
+    }[method]
+    labels = [f"{names[i]} {sign} {names[j]}" for i, j in pairs]
+    return labels, np.array([one[i] - one[j] for i, j in pairs]).reshape(-1, k)
 
 
 def _adjusted(

@@ -57,6 +57,28 @@ def test_contrasts_are_those_of_r() -> None:
     assert held.tolist() == pytest.approx((plain.p_value * [2, 3, 1]).tolist())
 
 
+def test_other_contrasts_are_those_of_r() -> None:
+    """contrast(emmeans(...), "trt.vs.ctrl", adjust = "bonferroni"), "consec", "revpairwise", "eff"."""
+    means = LM.emmeans("tension")
+    plain = means.contrasts("none").frame.p_value
+    first = means.contrasts(method="trt.vs.ctrl")
+    assert list(first.frame.contrast) == ["M - L", "H - L"]
+    assert first.frame.estimate.tolist() == pytest.approx([-10.0, -14.722222], rel=1e-5)
+    assert first.frame.p_value.tolist() == pytest.approx([2 * plain[0], 2 * plain[1]])
+    assert "Adjusted for 2 tests: bonferroni." in str(first)
+    along = means.contrasts(method="consec").frame
+    assert list(along.contrast) == ["M - L", "H - M"]
+    turned, pairs = (means.contrasts(method=one).frame for one in ("revpairwise", "pairwise"))
+    assert list(turned.contrast) == ["M - L", "H - L", "H - M"]
+    assert turned.p_value.tolist() == pytest.approx(pairs.p_value.tolist())
+    effects = means.contrasts("none", method="eff").frame
+    assert list(effects.contrast) == ["L effect", "M effect", "H effect"]
+    assert effects.estimate.tolist() == pytest.approx([8.240741, -1.759259, -6.481481], rel=1e-5)
+    assert effects.std_error.tolist() == pytest.approx([2.105458] * 3, rel=1e-5)
+    ratios = POISSON.emmeans("wool", by="tension", type="response").contrasts(method="trt.vs.ctrl")
+    assert list(ratios.frame.contrast) == ["B / A"] * 3
+
+
 def test_means_at_values_of_a_number() -> None:
     """emmeans(lm(breaks ~ wool * x), ~ wool | x, at = list(x = c(0, 10)))"""
     table = WARP.assign(x=np.arange(54.0) % 20, m=np.arange(54) % 2)
@@ -200,6 +222,8 @@ def test_means_of_a_generalised_linear_model_do_not_weigh_rows(limits: dict[str,
         (lambda: LM.emmeans("wool", by="breaks"), "reads no column"),
         (lambda: LM.emmeans("tension", type="odds"), "'link' or 'response'"),
         (lambda: LM.emmeans("tension").contrasts("sidak"), "adjust must be"),
+        (lambda: LM.emmeans("tension").contrasts(method="dunnett"), "method must be"),
+        (lambda: LM.emmeans("tension").contrasts("tukey", method="eff"), "for all pairs"),
     ],
 )
 def test_what_cannot_be_answered_says_why(asked: Any, says: str) -> None:
