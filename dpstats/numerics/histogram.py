@@ -18,7 +18,8 @@ from dpstats.arrays import Floats
 
 OCTAVE = 4
 """Bins."""
-_WINDOW, _BELOW = 3 * OCTAVE, OCTAVE
+_WINDOW, _BELOW = 8.0, OCTAVE
+"""Three octaves: how much longer the values are at its end; and bins below it."""
 SURE = 5.5
 """Standard deviations of its noise above zero that noise alone hardly ever reaches."""
 _BESIDE = 1, 2, 3
@@ -108,11 +109,15 @@ class LogHistogram:
         noise alone does in one histogram of 10^5. Counts elsewhere are noise around zero: a quantile
         that believed them would be thrown off by a single spike.
         """
-        window = np.convolve(self.counts, np.ones(_WINDOW), "valid")
+        edges, size = self.edges(), self.counts.size
+        ends = np.searchsorted(edges, _WINDOW * edges[:-1], side="right") - 1
+        total = np.concatenate([[0.0], np.cumsum(self.counts)])
+        window = total[ends] - total[:-1]
         start = int(np.argmax(window))
-        seen = np.zeros(self.counts.size, dtype=np.bool_)
-        if window[start] > SURE * math.sqrt(_WINDOW) * self.noise_sd:
-            seen[max(start - _BELOW, 0) : start + _WINDOW] = True
+        end = int(ends[start])
+        seen = np.zeros(size, dtype=np.bool_)
+        if window[start] > SURE * math.sqrt(end - start) * self.noise_sd:
+            seen[max(start - _BELOW, 0) : end] = True
         for bins in _BESIDE:
             held = np.convolve(self.counts, np.ones(bins), "valid")
             stands_out = held > SURE * math.sqrt(bins) * self.noise_sd
