@@ -217,6 +217,13 @@ def suppress_private_errors(work: Callable[[], T]) -> T | None:
     return None
 
 
+def silently(read: Callable[[], T]) -> T:
+    """What is read, without warnings: they may quote a cell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read()
+
+
 def warn_at_call(message: str, kind: type[UserWarning] = PlanWarning) -> None:
     """A warning that points at the line of the user's call, however deep it arises."""
     level, outermost, frame = 1, 1, sys._getframe(1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import PassError, SchemaError
+from dpstats.errors import PassError, SchemaError, silently, suppress_private_errors
 from dpstats.frame.keys import keys_of, texts_of
 from dpstats.frame.table import (
     Array,
@@ -36,14 +36,10 @@ class ArrowTable:
                 f"reading {type(data).__name__} needs pyarrow: pip install pyarrow."
             ) from None
         self._pa = pa
-        table = None
-        try:
-            table = pa.table(data)
-        except Exception:
-            table = None
+        # rows may be computed here: what is raised, a panic too, or warned of may quote a cell
+        table = suppress_private_errors(lambda: silently(lambda: pa.table(data)))
         if table is None:
-            # raised outside the handler: an engine's error may quote the cell that it stumbled over;
-            # and charged, since a stream or a query reads its rows here
+            # charged, since a stream or a query reads its rows here
             raise PassError(
                 f"the {type(data).__name__} could not be read as an Arrow table; the reason is "
                 "withheld because it may show data. Materialise lazy queries and streams first; a "

@@ -32,7 +32,13 @@ import numpy as np
 from scipy import special
 
 from dpstats.arguments import called, shown
-from dpstats.errors import ArgumentError, PassError, SchemaError, suppress_private_errors
+from dpstats.errors import (
+    ArgumentError,
+    PassError,
+    SchemaError,
+    silently,
+    suppress_private_errors,
+)
 from dpstats.frame.reading import OneTable, steps
 from dpstats.frame.source import Check, DaskPartitions, ParquetFiles, Source
 from dpstats.frame.tables import as_table
@@ -296,7 +302,8 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
     import dask
 
     once = dask.delayed(dpstats_pass, pure=False, traverse=False)
-    parts = suppress_private_errors(lambda: source.delayed(columns))
+    # where rows are sorted, or partitions have a size, some are computed here to find the partitions
+    parts = suppress_private_errors(lambda: silently(lambda: source.delayed(columns)))
     if parts is None:
         raise _lost()
     job: Any = _Job(work, None)
@@ -306,7 +313,8 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
     promises = [once(job, part) for part in parts]
     client = _client()
     if client is None:
-        results = suppress_private_errors(lambda: dask.compute(*promises))
+        # partitions are computed in this process, and may warn of a cell
+        results = suppress_private_errors(lambda: silently(lambda: dask.compute(*promises)))
         if results is None:
             raise _lost()
         for result in results:

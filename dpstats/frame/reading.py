@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dpstats.errors import PassError, suppress_private_errors
+from dpstats.errors import PassError, silently, suppress_private_errors
 from dpstats.frame.table import Opaque, Table, slices
 
 T = TypeVar("T")
@@ -45,12 +44,6 @@ def guarded(read: Callable[[], T]) -> T:
     if result is None:
         raise unreadable()
     return result[0]
-
-
-def silently(read: Callable[[], T]) -> T:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return read()
 
 
 def steps(blocks: Iterable[T]) -> Iterator[T]:

@@ -32,7 +32,7 @@ import pandas as pd
 from dpstats.arguments import called, is_path, naming
 from dpstats.errors import SchemaError, suppress_private_errors
 from dpstats.frame.paths import TWICE, local_file, named_files
-from dpstats.frame.reading import OneTable, guarded, silently, steps, unreadable
+from dpstats.frame.reading import OneTable, guarded, steps
 from dpstats.frame.table import Opaque, Table, is_arrow
 from dpstats.frame.tables import FolderTable, as_table, is_table
 from dpstats.frame.text_files import TextFiles, names_text
@@ -115,8 +115,12 @@ def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | TextFiles | Das
 
 
 def _is_dask(data: Any) -> bool:
+    """Whether an object is a Dask DataFrame. To ask it how many partitions it has may compute rows."""
     names = ("to_delayed", "npartitions", "columns", "compute", "_meta")
-    return not isinstance(data, type) and all(hasattr(data, name) for name in names)
+    missing = object()
+    return not isinstance(data, type) and all(
+        inspect.getattr_static(data, name, missing) is not missing for name in names
+    )
 
 
 def public_table(data: Any) -> Table:
@@ -263,27 +267,8 @@ class Blocks(Opaque):
         yield from steps(made)
 
     def _made(self) -> Any:
-        """What the function returns; the type of its error is shown where nothing was read yet."""
-        kind = ""
-
-        def made() -> Any:
-            nonlocal kind
-            try:
-                return self.make()
-            except (OSError, ImportError) as error:
-                kind = type(error).__name__
-                raise
-
-        result = suppress_private_errors(lambda: (silently(made),))
-        if result is None and kind:
-            raise SchemaError(
-                f"the function given as data failed with {kind} when it was called; its message is "
-                "withheld, because it may quote a private cell. Where you may see the rows, call it "
-                "yourself: data()."
-            )
-        if result is None:
-            raise unreadable()
-        return result[0]
+        """What the function returns; it may have read all rows, of which one may have made it fail."""
+        return guarded(self.make)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

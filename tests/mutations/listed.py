@@ -1364,9 +1364,31 @@ _FORMULAS = (
     _formula(
         "errors of a reader quote cells",
         "dpstats/frame/source.py",
-        "        result = suppress_private_errors(lambda: (silently(made),))\n",
-        "        result = (silently(made),)\n",
+        "        return guarded(self.make)\n",
+        "        return self.make()\n",
         "tests/frame/test_source.py::test_errors_of_a_function_are_not_shown",
+    ),
+    _formula(
+        "a stream's warnings quote cells",
+        "dpstats/frame/arrow_table.py",
+        "suppress_private_errors(lambda: silently(lambda: pa.table(data)))",
+        "suppress_private_errors(lambda: pa.table(data))",
+        "tests/frame/test_quiet_reading.py::test_what_rows_warn_of_as_they_are_computed_is_not_shown",
+    ),
+    _formula(
+        "what Dask computes warns of cells",
+        "dpstats/frame/executors.py",
+        "suppress_private_errors(lambda: silently(lambda: dask.compute(*promises)))",
+        "suppress_private_errors(lambda: dask.compute(*promises))",
+        "tests/frame/test_quiet_reading.py::test_what_rows_warn_of_as_they_are_computed_is_not_shown",
+    ),
+    _formula(
+        "Dask is asked how many partitions there are",
+        "dpstats/frame/source.py",
+        "        inspect.getattr_static(data, name, missing) is not missing for name in names\n",
+        "        getattr(data, name, missing) is not missing for name in names\n",
+        "tests/frame/test_quiet_reading.py::"
+        "test_a_dask_table_that_is_computed_to_count_its_partitions_shows_no_cell",
     ),
     _formula(
         "an error shows what was given, be it a table",
