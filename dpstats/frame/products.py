@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -60,13 +61,7 @@ def design_products(design: Design, *, differences: bool = False) -> DesignProdu
     """See `DesignProducts`; of ``differences`` of rows, in which columns are no products of others."""
     alone = {c.parts[0]: j for j, c in enumerate(design.program) if len(c.parts) == 1}
     by_parts = {frozenset(c.parts): j for j, c in enumerate(design.program)}
-    known = {}
-    for (text, field), j in alone.items():
-        factor = design.factors[text]
-        if factor.fields.coding is not None:
-            known[j] = float(np.nanmax(np.abs(factor.fields.coding[field]))) or 1.0
-        elif factor.expr.op in (*TRUTHS, "cut"):
-            known[j] = 1.0
+    known = {j: size for part, j in alone.items() if (size := _size(design, *part)) is not None}
     factors: list[tuple[int, ...]] = []
     shares: dict[tuple[int, ...], tuple[int, float]] = {}
     for j, column in enumerate(design.program):
@@ -80,11 +75,31 @@ def design_products(design: Design, *, differences: bool = False) -> DesignProdu
         if len(made) < 2 or len(set(made)) < len(made) or not _complete(parts, by_parts):
             factors.append((j,))
             shares[(j,)] = j, 1.0
+            sizes = [1.0 if _mark(design, part[0]) else _size(design, *part) for part in parts]
+            if len(parts) > 1 and None not in sizes:  # a level of those with a mark
+                known[j] = math.prod(size for size in sizes if size is not None)
             continue
         of_parts = float(np.prod([design.program[k].scale for k in made]))
         factors.append(made)
         shares[made] = j, of_parts / column.scale
     return DesignProducts(known, tuple(factors), shares)
+
+
+def _size(design: Design, text: str, field: str) -> float | None:
+    """What the formula says of the size of a column; None: nothing."""
+    factor = design.factors[text]
+    if factor.fields.coding is not None:
+        return float(np.nanmax(np.abs(factor.fields.coding[field]))) or 1.0
+    return 1.0 if factor.expr.op in (*TRUTHS, "cut") else None
+
+
+def _mark(design: Design, text: str) -> bool:
+    """Whether a factor is a column of zeros and ones."""
+    expr = design.factors[text].expr
+    if expr.op != "column":
+        return False
+    spec = design.columns[expr.value]
+    return spec.mark or spec.kind == "bool"
 
 
 def _complete(

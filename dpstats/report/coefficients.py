@@ -117,18 +117,26 @@ def plot_event_study(
     label: str,
     ax: Any,
 ) -> Any:
-    """Effects against levels: thick bars for each by itself, thin ones that hold all at once."""
+    """Effects against levels: thick bars for each by itself, thin ones that hold all at once.
+
+    Where there are no standard errors there is a hollow point; where a level was left out, nothing.
+    """
     ax = axes(ax, 3.2)
     at, coef = np.arange(len(levels)), np.asarray(estimate)
+    known = np.isfinite(alone)
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
     for half, width, colour, name in (
         (np.asarray(together), 1.3, COLOURS[0], "all levels at once"),
         (np.asarray(alone), 5, COLOURS[5], "a level by itself"),
     ):
         ax.vlines(at, coef - half, coef + half, colors=colour, linewidth=width, label=name)
-    ax.plot(at, coef, "o-", color="black", markersize=3.5, linewidth=0.6)
+    black = {"color": "black", "markersize": 3.5}
+    ax.plot(at, np.where(known, coef, np.nan), "o-", **black, linewidth=0.6)
+    if (np.isfinite(coef) & ~known).any():
+        hollow = {"linestyle": "none", "markerfacecolor": "white", "label": "no interval"}
+        ax.plot(at[~known], coef[~known], "o", **black, **hollow)
     ax.set_xticks(at, list(levels), parse_math=False)
-    above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 2}
+    above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 3}
     finish(ax, "", label, **above, borderaxespad=0.2, frameon=False)
     return ax
 

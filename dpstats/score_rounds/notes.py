@@ -250,7 +250,9 @@ def hidden_note(
     if absent.any() and within:
         notes.append(
             f"Within persons hardly any row seems to differ in {_some(terms, absent)}: their effects "
-            "absorb it, and it is left out, with a coefficient of zero."
+            "absorb it, or too few persons have it for this budget. It is left out, with a coefficient "
+            "of zero; of a factor, as of years, other coefficients are differences from the reference "
+            "and what is left out together." + _as_marks(terms, absent, "persons")
         )
     elif absent.any():
         notes.append(
@@ -270,10 +272,13 @@ def hidden_note(
     return tuple(notes)
 
 
-def _as_marks(terms: Sequence[str], absent: NDArray[np.bool_]) -> str:
-    """What lets fewer rows be seen."""
-    name = next((t for t, out in zip(terms, absent, strict=True) if out and t.isidentifier()), None)
-    helps = " A larger budget or more rows help"
+def _as_marks(terms: Sequence[str], absent: NDArray[np.bool_], counted: str = "rows") -> str:
+    """What lets fewer rows be seen: a column by itself, or by levels, that is declared as a mark."""
+    columns = (
+        part for term, out in zip(terms, absent, strict=True) if out for part in term.split(":")
+    )
+    name = next(filter(str.isidentifier, columns), None)
+    helps = f" A larger budget or more {counted} help"
     if name is None:
         return f"{helps}."
     return f"{helps}; and limits={{'{name}': (0, 1)}} if it is zero or one."

@@ -74,6 +74,16 @@ def test_levels_have_a_known_size_and_stay_where_they_are() -> None:
         assert product == pytest.approx(is_level * _unit(data.a), abs=1e-9)
 
 
+def test_levels_of_those_with_a_mark_have_a_known_size() -> None:
+    """As those of i(g, m), in an event study: without `m` they are no products of columns."""
+    for schema, known in (((0, 1), True), (float, False)):
+        design = declare_design("y ~ a + m:g", {**_SCHEMA, "m": schema})
+        made = design_products(design)
+        levels = {j for j, term in enumerate(design.terms) if ":" in term}
+        assert len(levels) == 3
+        assert levels <= set(made.known if known else made.searched())
+
+
 def test_sums_to_zero_have_the_size_of_their_coding() -> None:
     _, _, made = _standardised("y ~ C(g, contr.sum) + a")
     assert sorted(made.known.values()) == [1.0, 1.0]

@@ -33,7 +33,7 @@ def test_nothing_above_the_noise_is_none() -> None:
 def test_noise_in_a_bin_far_from_most_others_is_not_seen() -> None:
     """Where bins are octaves, twelve of them are no three octaves."""
     counts = np.zeros(100)
-    counts[80:86] = 1149, 1616, 866, 46, 0, 55  # octaves from 1 on; 55 of noise, 3 sd, from 32 to 64
+    counts[80:86] = 1149, 1616, 866, 46, 0, 55  # octaves from 1 on; 55 of noise, 3 sd
     seen = LogHistogram(counts, 18.0, -20, 40, 20)
     assert seen.edges()[80:87].tolist() == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
     assert seen.seen_above(np.array([16.0])) == 0

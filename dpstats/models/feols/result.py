@@ -346,7 +346,8 @@ class PanelModel(MarginalModel):
         """Plot coefficients of ``i(f, ...)`` against the levels of f: an event study.
 
         Thick bars are intervals of each level by itself; thin ones hold all levels at once. The
-        reference level stands at zero. Needs matplotlib (``pip install "dpstats[plot]"``).
+        reference level stands at zero; a hollow point has no interval. Needs matplotlib
+        (``pip install "dpstats[plot]"``).
 
         Parameters
         ----------
@@ -376,7 +377,7 @@ class PanelModel(MarginalModel):
 
         ``conf_low`` and ``conf_high`` are the interval of a level by itself, and ``alone`` is half of
         its length; ``together`` is that of intervals which hold all levels of a term at once with the
-        probability ``level`` (Sidak): estimate -+ together.
+        probability ``level`` (Sidak): estimate -+ together. A level that was left out has no numbers.
         """
         terms: dict[str, list[tuple[str, int]]] = {}
         for j, name in enumerate(self.coefficients.terms):
@@ -389,11 +390,12 @@ class PanelModel(MarginalModel):
             raise ArgumentError(
                 "an event study needs a term such as i(year, treat, ref=2010) in the formula."
             )
-        error, coef = self.coefficients.std_error, self.coefficients.coef
+        c = self.coefficients
+        error, coef = c.std_error, np.where(c.left_out, np.nan, c.coef)
         rows = []
         for term, levels in terms.items():
             both = level, level ** (1 / len(levels))
-            alone, together = (quantile(v, self.coefficients.freedom) for v in both)
+            alone, together = (quantile(v, c.freedom) for v in both)
             own = [
                 (value, coef[j], error[j], alone * error[j], together * error[j])
                 for value, j in levels
