@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpstats.numerics.matrices import shrink_second_moment
-from dpstats.score_rounds.rounds import shrunk_meat
+from dpstats.score_rounds.solution import shrunk_meat
 
 
 @pytest.mark.parametrize(("d", "spike"), [(6, 3.0), (20, 3.0), (20, 10.0), (10, 0.0)])

@@ -50,7 +50,8 @@ from dpstats.score_rounds.estimate import (
     without_errors,
 )
 from dpstats.score_rounds.releases import Round, ScoreSession
-from dpstats.score_rounds.rounds import degrees_of_freedom, shrunk_meat, summary_of
+from dpstats.score_rounds.rounds import summary_of
+from dpstats.score_rounds.solution import degrees_of_freedom, shrunk_meat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +185,7 @@ def _solution(
 ) -> tuple[Estimate, FinalScore, float, Moved]:
     """Coefficients of the regressors with both covariances, and what is known of u e at them.
 
-    As `dpstats.score_rounds.rounds.solution`, with (X'P X)^-1 X'P in place of the inverse Hessian. The
+    As `dpstats.score_rounds.solution.solution`, with (X'P X)^-1 X'P in place of the inverse Hessian. The
     noise of the second moments acts on the way from the anchor.
     """
     assert made.score is not None

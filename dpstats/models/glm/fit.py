@@ -71,12 +71,11 @@ from dpstats.score_rounds.releases import Round, ScoreSession, require_share
 from dpstats.score_rounds.rounds import (
     PERSONS,
     Coordinates,
-    Solution,
     rows_line,
     rows_of_each,
-    solution,
     summary_of,
 )
+from dpstats.score_rounds.solution import Solution, solution
 
 _WIDENING = 0.3
 """Share of what is cut that standard errors count, but for responses between 0 and 1."""

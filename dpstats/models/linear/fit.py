@@ -79,12 +79,9 @@ from dpstats.score_rounds.notes import (
     unused_note,
 )
 from dpstats.score_rounds.releases import Round, ScoreSession
-from dpstats.score_rounds.rounds import (
-    rows_line,
-    solution,
-    summary_of,
-)
+from dpstats.score_rounds.rounds import rows_line, summary_of
 from dpstats.score_rounds.rows import LeastSquares
+from dpstats.score_rounds.solution import solution
 
 _Session = TypeVar("_Session", bound=ScoreSession)
 _Fit = TypeVar("_Fit")
