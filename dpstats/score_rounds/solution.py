@@ -27,7 +27,7 @@ from dpstats.score_rounds.estimate import (
     matrix_noise_covariance,
     residual_variance,
 )
-from dpstats.score_rounds.releases import PersonCounts, Round
+from dpstats.score_rounds.releases import PersonCounts, Round, RowSummary, ScoreSession
 from dpstats.score_rounds.rounds import ScoreRounds, summary_of
 
 
@@ -54,6 +54,56 @@ class Solution:
     square_range: tuple[float, float] | None
     moved: Moved
     leaning: Floats | None
+
+
+@dataclass(frozen=True)
+class UsedRows:
+    """How many rows a fit can use. A sum has a term for each row, or for each person.
+
+    Attributes
+    ----------
+    n : int
+        Terms of a sum; those of rows that cannot be used are zero.
+    terms : float
+        Share of them that can be used.
+    rows : float
+        Rows that can be used, over n: the same share; of persons, who may have many, it may exceed 1.
+    by_person, within : bool
+        Whether terms are those of persons, and whether their effects were taken out.
+    """
+
+    n: int
+    terms: float
+    rows: float
+    by_person: bool
+    within: bool
+
+    @classmethod
+    def of(
+        cls, session: ScoreSession, summary: RowSummary, persons: PersonCounts | None, d: int
+    ) -> UsedRows:
+        """By what the last round says of rows, for a fit of d coefficients."""
+        n, terms = session.n, filled_share(summary.empty_share, summary.share_sd)
+        rows = terms if persons is None else max(persons.rows, d + 1.0) / n
+        return cls(n, terms, rows, persons is not None, session.within)
+
+    @property
+    def each(self) -> float:
+        """Rows behind each of the n terms."""
+        return self.rows if self.by_person else 1.0
+
+    @property
+    def absorbed(self) -> float:
+        """Effects that were taken out."""
+        return self.terms * self.n if self.within else 0.0
+
+    def hc1_factor(self, d: int) -> float:
+        """By which R's HC1 raises the sandwich of d coefficients; of persons, Stata and fixest."""
+        rows, d = self.rows * self.n, d + self.within
+        if not self.by_person:
+            return rows / max(rows - d, 1.0)
+        persons = self.terms * self.n
+        return persons / max(persons - 1, 1.0) * (rows - 1) / max(rows - d, 1.0)
 
 
 def solution(
@@ -91,21 +141,15 @@ def solution(
     persons : PersonCounts or None
         How many rows persons have, where sums have one term for each of these.
     """
-    at, plan, lean = rounds.coordinates, rounds.plans[-1], rounds.lean
-    cut, n, within = plan.cut, rounds.session.n, rounds.session.within
+    at, cut, lean = rounds.coordinates, rounds.plans[-1].cut, rounds.lean
     before = np.linalg.inv(at.turn).T  # from scores of T z to those of z
     turn = at.turn if lean is None else at.turned(lean.turn).turn
     back = np.linalg.inv(turn).T  # and from those that were cut
-    d = len(turn)
-    whitening = at.whitening
-    summary = summary_of(made)
-    full = filled_share(summary.empty_share, summary.share_sd)
-    rows = None if persons is None else max(persons.rows, d + 1.0)
-    filled = full if rows is None else rows / n  # rows that count for each term of a sum
-    penalty = ridge * whitening.back.T @ whitening.back
-    if rows is not None:
-        penalty = filled * penalty
+    d, n, whitening = len(turn), rounds.session.n, at.whitening
+    used = UsedRows.of(rounds.session, summary_of(made), persons, d)
+    penalty = used.each * (ridge * whitening.back.T @ whitening.back)
     hessian, inverse = with_inverse(curvature.used + penalty)
+    solve = whitening.back @ inverse
     move = turn @ pooled.move
     noise = pooled.noise_sd**2 * back @ back.T + matrix_noise_covariance(move, curvature.used_sd)
     leans = np.zeros(d) if lean is None else before @ lean.direction
@@ -113,37 +157,18 @@ def solution(
     far = np.zeros(d) if pooled.far is None else back @ pooled.far
     for one in (*(back @ one for one in pooled.left), far, allowed * leans):
         noise = noise + np.outer(one, one)
-    square, square_range = None, None
-    if summary.mean_square is not None:
-        square = residual_variance(
-            summary.mean_square,
-            filled,
-            curvature.used,
-            turn @ (pooled.coef - step.anchor),
-            inverse @ noise @ inverse,
-            n,
-            floor=square_floor / max(filled, 1.0),
-            absorbed=full * n if within else 0.0,
-        )
-        each = 1.0 if rows is None else filled  # rows behind a term of the sum of squares
-        unsure = 2 * summary.mean_square_sd / each
-        square_range = max(square - unsure, 0.0), square + unsure + plan.square_lost / each
+    away = turn @ (pooled.coef - step.anchor)
+    square, square_range = _mean_square(
+        rounds, made, used, curvature.used, away, inverse @ noise @ inverse, square_floor
+    )
     spread = dispersion if dispersion is not None else square
     assert spread is not None
-    meat: Floats | None = None
+    meat = _meat(rounds, made, turn, curvature.used, solve, square or spread)
     along: Floats = np.eye(d)
-    if made.outer is not None:
-        inner = turn.T @ curvature.used @ turn
-        outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
-        if plan.kept is not None:
-            raised = np.linalg.inv(plan.kept)
-            outer = raised @ outer @ raised
-        asked = whitening.back @ inverse @ back
-        meat = shrunk_meat(outer, sd, inner, square or spread, asked)
-        meat = back @ meat @ back.T
+    if meat is not None:
         along = at.turn.T @ meat @ at.turn
         along = along * d / float(np.trace(along))
-        meat = meat * degrees_of_freedom(filled * n, d + within, None if rows is None else full * n)
+        meat = meat * used.hc1_factor(d)
     noise = noise + (widening * pooled.excess) ** 2 * before @ along @ before.T
     estimate = in_user_units(
         turn @ pooled.coef,
@@ -155,11 +180,10 @@ def solution(
         whitening,
         curvature.used_sd,
         n,
-        ridge if rows is None else filled * ridge,
-        filled,
+        used.each * ridge,
+        used.rows,
         meat=meat,
     )
-    solve = whitening.back @ inverse
     out, of_cut = solve @ before, solve @ back
     reach = np.sqrt(quadratic_forms(out, along))
     left = math.hypot(
@@ -185,11 +209,58 @@ def solution(
     return Solution(estimate, system, square, square_range, Moved(moved, most), leaning)
 
 
-def degrees_of_freedom(rows: float, d: int, persons: float | None) -> float:
-    """The factor of R's HC1; for sums over persons that of Stata and fixest."""
-    if persons is None:
-        return rows / max(rows - d, 1.0)
-    return persons / max(persons - 1, 1.0) * (rows - 1) / max(rows - d, 1.0)
+def _mean_square(
+    rounds: ScoreRounds[Any],
+    made: Round,
+    used: UsedRows,
+    curvature: Floats,
+    away: Floats,
+    covariance: Floats,
+    floor: float,
+) -> tuple[float | None, tuple[float, float] | None]:
+    """`Solution.square` and its range: the last round released it at its anchor.
+
+    The estimate is ``away`` from there, by a move whose noise has this ``covariance``.
+    """
+    summary = summary_of(made)
+    if summary.mean_square is None:
+        return None, None
+    square = residual_variance(
+        summary.mean_square,
+        used.rows,
+        curvature,
+        away,
+        covariance,
+        used.n,
+        floor=floor / max(used.rows, 1.0),
+        absorbed=used.absorbed,
+    )
+    unsure = 2 * summary.mean_square_sd / used.each
+    lost = rounds.plans[-1].square_lost / used.each
+    return square, (max(square - unsure, 0.0), square + unsure + lost)
+
+
+def _meat(
+    rounds: ScoreRounds[Any],
+    made: Round,
+    turn: Floats,
+    curvature: Floats,
+    solve: Floats,
+    spread: float,
+) -> Floats | None:
+    """S of scores of z, as if none were cut; None where outer products were not released.
+
+    They are those of scores of ``turn`` z; ``solve`` turns scores of z into coefficients.
+    """
+    if made.outer is None:
+        return None
+    plan, back = rounds.plans[-1], np.linalg.inv(turn).T
+    outer, sd = made.outer.value / plan.cut.slope**2, made.outer.noise_sd / plan.cut.slope**2
+    if plan.kept is not None:
+        raised = np.linalg.inv(plan.kept)
+        outer = raised @ outer @ raised
+    meat = shrunk_meat(outer, sd, turn.T @ curvature @ turn, spread, solve @ back)
+    return np.asarray(back @ meat @ back.T)
 
 
 def shrunk_meat(released: Floats, sd: float, inner: Floats, spread: float, asked: Floats) -> Floats:

@@ -51,7 +51,7 @@ from dpstats.score_rounds.estimate import (
 )
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import summary_of
-from dpstats.score_rounds.solution import degrees_of_freedom, shrunk_meat
+from dpstats.score_rounds.solution import UsedRows, shrunk_meat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,10 +190,8 @@ def _solution(
     """
     assert made.score is not None
     cut, step, pooled = rounds.plans[-1].cut, rounds.steps[-1].step, rounds.pooled()
-    session, counts, summary = rounds.session, rounds.ready.persons, summary_of(made)
-    n, (d, k) = session.n, stages.x.shape
-    full = filled_share(summary.empty_share, summary.share_sd)
-    filled = full if counts is None else max(counts.rows, k + 1.0) / n
+    session, (d, k) = rounds.session, stages.x.shape
+    used = UsedRows.of(session, summary_of(made), rounds.ready.persons, k)
     solve = stages.solve
     coef = np.linalg.lstsq(stages.x, pooled.coef, rcond=None)[0]
     curvature_sd = rounds.curvature.used_sd
@@ -203,18 +201,14 @@ def _solution(
 
     score = made.score.value / cut.slope
     away = pooled.coef - step.anchor
-    absorbed = full * n if session.within else 0.0
-    spread = _residual_variance(made, score, away, stages, filled, rounds.square_floor, n, absorbed)
-    factor = degrees_of_freedom(
-        filled * n, k + session.within, None if counts is None else full * n
-    )
+    spread = _residual_variance(made, score, away, stages, used, rounds.square_floor)
     meat: Floats = spread * cut.efficiency / cut.slope**2 * np.eye(d)
     if made.outer is not None:
         outer, sd = made.outer.value / cut.slope**2, made.outer.noise_sd / cut.slope**2
         meat = shrunk_meat(outer, sd, np.eye(d), spread, solve)
     along = meat * d / float(np.trace(meat))
     allowed = (WIDENING * pooled.excess) ** 2 * along
-    meat = meat * factor / n
+    meat = meat * used.hc1_factor(k) / used.n
     sampling, privacy = solve @ meat @ solve.T, solve @ (noise + allowed) @ solve.T
     mean = rounds.pooled_score(pooled.coef)
     privacy = privacy + noise_of_weights(stages, mean, curvature_sd)
@@ -224,10 +218,10 @@ def _solution(
         sampling=(sampling + sampling.T) / 2,
         privacy=(privacy + privacy.T) / 2,
         dispersion=spread,
-        moments=first.T @ first / filled,
+        moments=first.T @ first / used.rows,
         root=first,
-        moments_sd=curvature_sd / filled,
-        n=max(round(n * filled), 1),
+        moments_sd=curvature_sd / used.rows,
+        n=max(round(used.n * used.rows), 1),
         ridge=0.0,
         errors="iid" if made.outer is None else "hetero",
     )
@@ -243,10 +237,8 @@ def _residual_variance(
     score: Floats,
     away: Floats,
     stages: TwoStages,
-    filled: float,
+    used: UsedRows,
     least: float,
-    n: int,
-    absorbed: float,
 ) -> float:
     """From the mean square at the last anchor: less 2 m'g - m'm at a distance m, g the mean of u e.
 
@@ -259,8 +251,8 @@ def _residual_variance(
     noise = sd**2 * (2 * float(np.trace(oblique)) - float((oblique**2).sum()))
     at_fit = mean_square - 2 * float(away @ score) + float(away @ away) + noise
     k = stages.x.shape[1]
-    floor = least / max(filled, 1.0)
-    return float(max(at_fit * n / max(filled * n - absorbed - k, 1.0), floor))
+    floor, n = least / max(used.rows, 1.0), used.n
+    return float(max(at_fit * n / max(used.rows * n - used.absorbed - k, 1.0), floor))
 
 
 def _second_stage(
