@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from dpstats.frame import Design, PublicMoments, check_written, formula_notes
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.threads import one_blas_thread
 from dpstats.models.glm.family import Family, is_family, resolve_family
-from dpstats.models.glm.fit import LEAST, GlmFit, check_room
-from dpstats.models.glm.methods import PAPERS_STEPS, GlmTaskForN
+from dpstats.models.glm.fit import GlmFit, check_room
+from dpstats.models.glm.methods import GlmTaskForN, least_share
 from dpstats.models.glm.page import GLM_METHODS
 from dpstats.models.glm.result import GlmModel
 from dpstats.models.glm.task import GlmTask
@@ -178,20 +179,25 @@ def dp_glm(
         progress=progress,
         seed=seed,
     )
-    for table in (data, public):
-        if isinstance(table, str) and is_family(table) and not os.path.exists(table):
-            raise UnknownArgument(
-                f"{shown(table)} stands where a table does; a family is named: family={table!r}."
-            )
+    _require_no_family(data, public)
     model = resolve_family(family)
     typed, formula = formula, without_person(formula, person, public)
     check_numbers(ridge, eta)
     vcov = check_vcov(vcov)
     check_iterations(iterations)
     method = choose_method(GLM_METHODS, method, public, limits)
-    columns, moments, known = None, None, None
+    told = partial(
+        GlmTask,
+        method=method,
+        family=model,
+        ridge=ridge,
+        eta=eta,
+        iterations=iterations,
+        errors=vcov,
+        persons="all" if call.unit.jointly else None,
+    )
+    columns, moments, known, thin = None, None, None, None
     design: Design | None = None
-    thin: str | None = None
     unknown: tuple[str, ...] = ()
     alone = method == "anchored" and public is None
     partly = method == "anchored" and not call.unit.jointly
@@ -211,7 +217,6 @@ def dp_glm(
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge, "vcov": vcov}
     options |= {"weights": weights, "offset": offset, "limits": limits}
-    persons = "all" if call.unit.jointly else None
     with call.charged(call.text(typed, options), data) as charged:
         if design is None:
             design = charged.design(formula, weights, offset, limits, unknown)
@@ -227,23 +232,10 @@ def dp_glm(
         elif partly and moments is not None:
             alone = better_alone(moments, rows.n, call.per_row.mu)
             thin = None if alone else too_thin(moments, rows.n, call.per_row.mu)
-        task = GlmTask(
-            method=method,
-            family=model,
-            design=design,
-            moments=moments,
-            known=known,
-            columns=columns,
-            ridge=ridge,
-            eta=eta,
-            iterations=iterations,
-            errors=vcov,
-            persons=persons,
-            alone=alone,
-            thin=thin,
+        task = told(
+            design=design, moments=moments, known=known, columns=columns, alone=alone, thin=thin
         )
-        least = 1 / (4 * (iterations or PAPERS_STEPS)) if method == "pmt" else LEAST
-        require_share(Grid.for_rows(rows.n), call.per_row.mu, least)
+        require_share(Grid.for_rows(rows.n), call.per_row.mu, least_share(task))
         ready = GlmTaskForN.of(task, rows.n)
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
@@ -346,6 +338,15 @@ def check_response(design: Design, family: Family) -> None:
             f"{family.domain}. Write I({design.response} == 'a') for one level, or choose "
             "another family=."
         )
+
+
+def _require_no_family(*tables: Any) -> None:
+    """Refuse the name of a family where a table stands, unless a file has that name."""
+    for table in tables:
+        if isinstance(table, str) and is_family(table) and not os.path.exists(table):
+            raise UnknownArgument(
+                f"{shown(table)} stands where a table does; a family is named: family={table!r}."
+            )
 
 
 def _public_rows(moments: PublicMoments, public: Any, family: Family) -> PublicRows | None:

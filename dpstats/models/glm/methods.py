@@ -15,7 +15,7 @@ from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
 from dpstats.models.glm.family import Family
-from dpstats.models.glm.fit import GlmFit, anchored, anchored_if_near
+from dpstats.models.glm.fit import LEAST, GlmFit, anchored, anchored_if_near
 from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, pmt
 from dpstats.models.glm.public import StartingPoint, declared_start, private_start, public_start
 from dpstats.models.glm.task import GlmTask
@@ -27,9 +27,14 @@ from dpstats.score_rounds.first_look import first_look
 from dpstats.score_rounds.notes import few_have, left_out_note
 from dpstats.score_rounds.releases import ScoreSession
 
-PAPERS_STEPS = 5
+_PAPERS_STEPS = 5
 _MOST = 0.5
 """Share of the rows."""
+
+
+def least_share(task: GlmTask) -> float:
+    """The smallest share of the total that a release of this task gets."""
+    return 1 / (4 * (task.iterations or _PAPERS_STEPS)) if task.method == "pmt" else LEAST
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ class GlmTaskForN:
                 self.limits,
                 radius,
                 task.ridge,
-                task.iterations or PAPERS_STEPS,
+                task.iterations or _PAPERS_STEPS,
             )
             return fit, session
 
