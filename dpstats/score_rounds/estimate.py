@@ -31,7 +31,7 @@ from dpstats.score_rounds.cuts import gaussian_square
 
 _VISIBLE = 1.2
 """Times the largest eigenvalue of the noise of a curvature, what is seen of it."""
-_LEANING = 0.01
+_RESTING = 0.01
 """Share of a coefficient in directions that are not seen, from which no error is given for it: their
 variance may be hundreds of times that of the others."""
 
@@ -413,14 +413,14 @@ def with_covariances(estimate: Estimate, which: NDArray[np.bool_], value: float)
 def without_hidden(
     estimate: Estimate, back: Floats, curvature: Curvature, few: NDArray[np.bool_]
 ) -> Estimate:
-    """Without the errors of coefficients that lean on hidden directions, where all are of ``few``.
+    """Without the errors of coefficients that rest on hidden directions, where all are of ``few``.
 
     These are hidden as few rows have them, who matter little to others. A column that noise hides since
     it is in other units than public rows may matter to all coefficients: then none has an error.
     """
     directions = hidden_directions(curvature)
     known = directions.size and bool(lie_in(back, directions, few).all())
-    return without_errors(estimate, leaning(back, curvature) if known else None)
+    return without_errors(estimate, rest_on_hidden(back, curvature) if known else None)
 
 
 def lie_in(back: Floats, directions: Floats, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -454,14 +454,14 @@ def hidden_directions(curvature: Curvature) -> Floats:
     return np.asarray(vectors[:, values < least_visible(curvature)])
 
 
-def leaning(back: Floats, curvature: Curvature) -> NDArray[np.bool_]:
-    """Coefficients b = back t that lean on a direction which the noise of the curvature hides.
+def rest_on_hidden(back: Floats, curvature: Curvature) -> NDArray[np.bool_]:
+    """Coefficients b = back t that rest on a direction which the noise of the curvature hides.
 
     Hidden is what lies below `_VISIBLE` times the largest eigenvalue that noise alone has; a coefficient
-    leans on it where more than `_LEANING` of its squared length does.
+    rests on it where more than `_RESTING` of its squared length does.
     """
     along = (back @ hidden_directions(curvature)) ** 2
-    return np.asarray(along.sum(axis=1) > _LEANING * (back**2).sum(axis=1))
+    return np.asarray(along.sum(axis=1) > _RESTING * (back**2).sum(axis=1))
 
 
 def _unbent(hessian: Floats, sd: float) -> Floats:

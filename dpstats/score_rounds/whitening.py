@@ -18,7 +18,7 @@ from dpstats.mechanism.release import Release
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, Whitening, floored, shrink_second_moment
 from dpstats.score_rounds.cuts import DROWNING, cut_of_moments, noise_of_moments
-from dpstats.score_rounds.estimate import leaning, least_visible
+from dpstats.score_rounds.estimate import least_visible, rest_on_hidden
 from dpstats.score_rounds.releases import ScoreSession, Shares
 from dpstats.score_rounds.rows import RoundCuts
 from dpstats.score_rounds.tails import Tail, median_excess, tail_of
@@ -122,7 +122,7 @@ class Whitened:
     @property
     def hidden(self) -> Mask:
         """Coefficients of which too little is seen for an error."""
-        return leaning(self.whitening.back, self.curvature) | self.nothing
+        return rest_on_hidden(self.whitening.back, self.curvature) | self.nothing
 
 
 @dataclass(frozen=True)

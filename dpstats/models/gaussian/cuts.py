@@ -240,7 +240,7 @@ def final_cut(tau: float, d: int, n: float, cut: FinalCut) -> float:
 
 
 @dataclass(frozen=True)
-class Tail:
+class WidenedCut:
     """The last radius, in view of the tails that a histogram shows.
 
     Attributes
@@ -263,7 +263,7 @@ class Tail:
 
 def widened_cut(
     radius: float, d: int, n: float, unit: float, above: Callable[[Floats], Floats], scale2: float
-) -> Tail:
+) -> WidenedCut:
     """A larger cut where, by released counts, the planned one loses more than noise would.
 
     Minimises noise^2 + lost^2, noise growing with the square of the radius, lost being what a
@@ -294,7 +294,7 @@ def widened_cut(
     best = int(np.argmin(noise2[:17] + lost[:17] ** 2))
     fourth = float((beyond * np.diff(size2**2)).sum())
     loss = float(clipping_loss(size2[best], d))
-    return Tail(float(grid[best]), float(lost[best]), fourth / (d * (d + 2)), loss)
+    return WidenedCut(float(grid[best]), float(lost[best]), fourth / (d * (d + 2)), loss)
 
 
 def whitening_update(released: Floats, s: float) -> Update:

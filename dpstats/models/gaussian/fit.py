@@ -89,7 +89,7 @@ TAILS_OUT_OF_SIGHT = (
 )
 
 
-class StartingPoint(Protocol):
+class RowUnits(Protocol):
     """Columns, and the location and units that private rows are measured in.
 
     ``m`` public rows are behind them; 0: they were released.
@@ -219,7 +219,7 @@ def noise_level(total: Cost) -> NoiseLevel:
 
 
 def plan_call(
-    points: StartingPoint,
+    points: RowUnits,
     n: int,
     total: Cost,
     method: str,
@@ -302,7 +302,7 @@ def _warnings(
 
 def refined_gaussian(
     session: CellSession,
-    points: StartingPoint,
+    points: RowUnits,
     whitening: Whitening,
     call: GaussianCall,
     public: Floats | None = None,
@@ -411,7 +411,7 @@ def fit_of_noise(d: int, covariance: bool, notes: tuple[str, ...]) -> GaussianFi
 
 def _fit(
     session: CellSession,
-    points: StartingPoint,
+    points: RowUnits,
     call: GaussianCall,
     moments: Moments,
     rounds: Rounds,

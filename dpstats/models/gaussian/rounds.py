@@ -19,7 +19,7 @@ from dpstats.models.gaussian.cuts import (
     COARSE_RATIO,
     FinalCut,
     NoiseLevel,
-    Tail,
+    WidenedCut,
     clipping_loss,
     coarse_cut,
     final_cut,
@@ -195,17 +195,17 @@ def refine(
         unit = schedule.noise.vector(1.0, ready.share, n, d)
         if _only_longer(ready, least, marks, unit):
             ready = least
-    cells, tails, beyond = ready.cells, ready.tails, ready.beyond
+    cells, cuts, beyond = ready.cells, ready.cuts, ready.beyond
     ratio = math.sqrt(schedule.cuts[0].ratio)
-    radii = [tail.radius for tail in tails]
+    radii = [one.radius for one in cuts]
     frames = [c.frame for c in cells]
     if beyond:
         ratio = min(ratio, _LEAST_LIFT)
     lifted, cut = session.lifted(ready.share, partition, frames, radii, ratio, schedule.cut_share)
     assert cut is not None
     moments = tuple(
-        _with_tail(moments_of(c, lifted, j, n_known), tail)
-        for j, (c, tail) in enumerate(zip(cells, tails, strict=True))
+        _with_loss_put_back(moments_of(c, lifted, j, n_known), one)
+        for j, (c, one) in enumerate(zip(cells, cuts, strict=True))
     )
     if beyond:
         moments = (
@@ -236,13 +236,13 @@ class _LastCuts:
 
     cells: list[Cell]
     lengths: Sequence[LogHistogram]
-    tails: list[Tail]
+    cuts: list[WidenedCut]
     share: float
     beyond: SeenTail | None
 
     def farthest(self) -> float:
         """The longest radius."""
-        return max(tail.radius for tail in self.tails)
+        return max(cut.radius for cut in self.cuts)
 
 
 def _only_longer(ready: _LastCuts, least: _LastCuts, marks: Marks | None, unit: float) -> bool:
@@ -251,7 +251,7 @@ def _only_longer(ready: _LastCuts, least: _LastCuts, marks: Marks | None, unit: 
     ``unit``: noise of a mean at a radius of 1.
     """
     if marks is not None:
-        errors = [marks.error(one.cells[0], one.tails[0].radius, unit) for one in (ready, least)]
+        errors = [marks.error(one.cells[0], one.cuts[0].radius, unit) for one in (ready, least)]
         return errors[0] > errors[1]
     return ready.farthest() > _STRETCHED * least.farthest()
 
@@ -278,11 +278,11 @@ def _last_cuts(
     share = session.left - schedule.cut_share
     beyond = seen_tail(lengths[0], cells[0].d, cells[0].n) if schedule.apart else None
     share -= schedule.apart * share if beyond else 0.0
-    tails = [
-        _tail(one, cell, schedule.noise, share, cut, len(cells), beyond, scale, marks)
+    cuts = [
+        _widened(one, cell, schedule.noise, share, cut, len(cells), beyond, scale, marks)
         for one, cell, cut, scale in zip(lengths, cells, schedule.cuts, scales, strict=True)
     ]
-    return _LastCuts(list(cells), lengths, tails, share, beyond)
+    return _LastCuts(list(cells), lengths, cuts, share, beyond)
 
 
 def _seen_fast(session: CellSession, cells: Sequence[Cell]) -> list[Cell]:
@@ -354,7 +354,7 @@ def _mean_apart(
     )
 
 
-def _tail(
+def _widened(
     lengths: LogHistogram,
     cell: Cell,
     noise: NoiseLevel,
@@ -364,42 +364,42 @@ def _tail(
     beyond: SeenTail | None,
     scale2: float,
     marks: Marks | None,
-) -> Tail:
+) -> WidenedCut:
     """Where the rows of a cell are cut, in view of the tails that its histogram shows.
 
     ``scale2``: the variance of most rows in each direction. ``beyond``: what is believed of a long tail.
     """
     n = max(cell.n, 1.0)
     unit = noise.second(1 + cut.ratio, share, n, cell.d, cells)
-    tail = widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
+    found = widened_cut(cell.radius, cell.d, n, unit, lengths.tail, scale2)
     if beyond is not None:
-        tail = _for_long_tails(tail, beyond, cell.d, unit)
-    return replace(tail, radius=radius_with_marks(marks, cell, tail.radius, unit))
+        found = _for_long_tails(found, beyond, cell.d, unit)
+    return replace(found, radius=radius_with_marks(marks, cell, found.radius, unit))
 
 
-def _for_long_tails(tail: Tail, beyond: SeenTail, d: int, unit: float) -> Tail:
+def _for_long_tails(cut: WidenedCut, beyond: SeenTail, d: int, unit: float) -> WidenedCut:
     """The cut where noise and what is believed to be lost balance, if that is farther out."""
-    radius = max(_tail_cut(beyond, d, unit), tail.radius)
+    radius = max(_tail_cut(beyond, d, unit), cut.radius)
     normal = float(clipping_loss(radius**2 / beyond.variance, d))
-    lost = max(beyond.spread_lost(radius), tail.lost)
-    return replace(tail, radius=radius, lost=lost, loss=normal)
+    lost = max(beyond.spread_lost(radius), cut.lost)
+    return replace(cut, radius=radius, lost=lost, loss=normal)
 
 
-def _with_tail(moments: Moments, tail: Tail) -> Moments:
-    """The spread without what the cut takes off a Gaussian's, where that is not negligible.
+def _with_loss_put_back(moments: Moments, cut: WidenedCut) -> Moments:
+    """The spread, with what the cut takes off a Gaussian's put back where that is not negligible.
 
-    Fewer rows speak for it where its fourth moment is larger than a Gaussian's: the factor 1 + tail (d +
-    2) / 2 is that of independent columns which share the excess.
+    Fewer rows speak for it where its fourth moment is larger than a Gaussian's: the factor 1 + excess
+    (d + 2) / 2 is that of independent columns which share the excess.
     """
-    d, matters = len(moments.mean), tail.loss > 0.1 * math.sqrt(2 / moments.cell.n)
-    kept = 1 - min(tail.loss, 0.5) if matters else 1.0
+    d, matters = len(moments.mean), cut.loss > 0.1 * math.sqrt(2 / moments.cell.n)
+    kept = 1 - min(cut.loss, 0.5) if matters else 1.0
     return replace(
         moments,
         spread=moments.spread / kept,
         spread_sd=moments.spread_sd / kept,
-        spread_rows=moments.cell.n / (1 + tail.excess * (d + 2) / 2),
-        lost=tail.lost,
-        tail=tail.excess,
+        spread_rows=moments.cell.n / (1 + cut.excess * (d + 2) / 2),
+        lost=cut.lost,
+        tail=cut.excess,
     )
 
 
