@@ -144,55 +144,16 @@ def refine(
         replace(cell, radius=first_radius(lengths, cell.n, cell.d))
         for cell, lengths in zip(cells, first, strict=True)
     ]
-    made, resolved, planned = 0, True, schedule.rounds
-    before: tuple[int, list[Cell]] | None = None
-    n, d = session.n, cells[0].d
-    while made < planned:
-        frames, unit = [c.frame for c in cells], schedule.noise.coarse(schedule.share, n, d)
-        radii = [radius_with_marks(marks, c, c.radius, unit) for c in cells]
-        lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
-        released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
-        updates = [
-            whitening_update(m.spread + unseen_variance(marks, c), m.spread_sd)
-            for m, c in zip(released, cells, strict=True)
-        ]
-        made += 1
-        resolved = all(u.resolved for u in updates)
-        if not resolved:
-            kept = [u.unstretched for u in updates]
-            hidden = sum(count for count, *_ in kept)
-            if before is None or hidden < before[0]:
-                before = (
-                    hidden,
-                    [
-                        c.moved(m.mean, left, right)
-                        for c, m, (_, left, right) in zip(cells, released, kept, strict=True)
-                    ],
-                )
-        if made == planned and schedule.extend and not resolved:
-            left = session.left - 2 * schedule.tails - schedule.cut_share
-            room = left - 2 * schedule.share >= KEEP_FOR_LAST
-            seen = all(_is_seen(m) for m in released)
-            planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
-        last = resolved or made == planned
-        radii = [
-            math.sqrt(final_cut(u.tau, c.d, c.n, cut) if last else coarse_cut(u.tau, c.d))
-            for u, c, cut in zip(updates, cells, schedule.cuts, strict=True)
-        ]
-        moved = [
-            replace(c.moved(m.mean, u.left, u.right), radius=radius)
-            for c, m, u, radius in zip(cells, released, updates, radii, strict=True)
-        ]
-        cells = _seen_fast(session, moved)
-        if resolved:
-            break
+    cells, made, unstretched = _rewhitened(
+        session, partition, cells, schedule, n_known=n_known, marks=marks
+    )
     lengths = cell_lengths(session, schedule.tails, partition, cells) if made else first
-    earlier = None if before is None else _seen_fast(session, before[1])
+    earlier = unstretched and _seen_fast(session, unstretched)
     others = earlier and cell_lengths(session, schedule.tails, partition, earlier)
     ready = _last_cuts(session, schedule, cells, lengths, marks, known=made > 0)
     if earlier and others:
         least = _last_cuts(session, schedule, earlier, others, marks, known=False)
-        unit = schedule.noise.vector(1.0, ready.share, n, d)
+        unit = schedule.noise.vector(1.0, ready.share, session.n, cells[0].d)
         if _only_longer(ready, least, marks, unit):
             ready = least
     cells, cuts, beyond = ready.cells, ready.cuts, ready.beyond
@@ -225,6 +186,63 @@ def refine(
             replace(moments[0], mean_lost=hidden_loss(ready.lengths[0], moments[0], radii[0])),
         )
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
+
+
+def _rewhitened(
+    session: CellSession,
+    partition: Partition,
+    cells: list[Cell],
+    schedule: Schedule,
+    *,
+    n_known: bool,
+    marks: Marks | None,
+) -> tuple[list[Cell], int, list[Cell] | None]:
+    """The cells in coordinates of their own moments, after the rounds before the last; and their number.
+
+    Where noise hid directions, also the cells without these stretched, of the round that hid fewest.
+    """
+    made, resolved, planned = 0, True, schedule.rounds
+    unstretched: list[Cell] | None = None
+    fewest = math.inf
+    n, d = session.n, cells[0].d
+    while made < planned:
+        frames, unit = [c.frame for c in cells], schedule.noise.coarse(schedule.share, n, d)
+        radii = [radius_with_marks(marks, c, c.radius, unit) for c in cells]
+        lifted, _ = session.lifted(schedule.share, partition, frames, radii, COARSE_LIFT)
+        released = [moments_of(c, lifted, j, n_known) for j, c in enumerate(cells)]
+        updates = [
+            whitening_update(m.spread + unseen_variance(marks, c), m.spread_sd)
+            for m, c in zip(released, cells, strict=True)
+        ]
+        made += 1
+        resolved = all(u.resolved for u in updates)
+        if not resolved:
+            kept = [u.unstretched for u in updates]
+            hidden = sum(count for count, *_ in kept)
+            if hidden < fewest:
+                fewest = hidden
+                unstretched = [
+                    c.moved(m.mean, left, right)
+                    for c, m, (_, left, right) in zip(cells, released, kept, strict=True)
+                ]
+        if made == planned and schedule.extend and not resolved:
+            left = session.left - 2 * schedule.tails - schedule.cut_share
+            room = left - 2 * schedule.share >= KEEP_FOR_LAST
+            seen = all(_is_seen(m) for m in released)
+            planned += int(room and seen and made < schedule.rounds + MORE_ROUNDS)
+        last = resolved or made == planned
+        radii = [
+            math.sqrt(final_cut(u.tau, c.d, c.n, cut) if last else coarse_cut(u.tau, c.d))
+            for u, c, cut in zip(updates, cells, schedule.cuts, strict=True)
+        ]
+        moved = [
+            replace(c.moved(m.mean, u.left, u.right), radius=radius)
+            for c, m, u, radius in zip(cells, released, updates, radii, strict=True)
+        ]
+        cells = _seen_fast(session, moved)
+        if resolved:
+            break
+    return cells, made, unstretched
 
 
 @dataclass(frozen=True)
