@@ -356,9 +356,9 @@ def reported(
             partly=summary.partly,
         ),
         *rows_line(ready.persons),
-        *ready.lines[:2],
+        *ready.conditions,
         Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
-        *ready.lines[2:],
+        *ready.planned_error,
         *_far_rows_line(rounds),
         *allowance_line(terms, moved.expected, WIDENING),
         *leaning_line(terms, leaning, estimate),
@@ -373,8 +373,9 @@ def reported(
             notes += hidden_note(terms, unknown, None, within=within) + ridge_note(ridge)
         else:
             notes += matrix_warnings(curvature.positive_definite, curvature.resolved, ridge)
-        after = ready.lines[1].value if curvature.resolved and not ready.hardly_seen else None
-        notes += coordinates_note(after)
+        if curvature.resolved and not ready.hardly_seen:
+            _, after = ready.conditions
+            notes += coordinates_note(after.value)
     else:
         at = [design.terms.index(term) for term in terms]
         nothing = None if ready.nothing is None else ready.nothing[at]

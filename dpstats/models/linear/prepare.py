@@ -52,8 +52,8 @@ class Prepared:
     longer : Tail
         How many rows are longer than a length, where their mean square is d.
     persons : PersonCounts or None
-    lines : tuple of Diagnostic
-        What is said of the moments and of the plan.
+    conditions, planned_error : tuples of Diagnostic
+        Condition before and after whitening, and what the plan expected; by public rows.
     marks : array or None
         Shares of public rows that have ones in a column of zeros and ones, where responses are that too.
     few_differ : bool or None
@@ -76,7 +76,8 @@ class Prepared:
     expected: float | None
     longer: Tail
     persons: PersonCounts | None
-    lines: tuple[Diagnostic, ...]
+    conditions: tuple[Diagnostic, ...] = ()
+    planned_error: tuple[Diagnostic, ...] = ()
     marks: Floats | None = None
     radius: float | None = None
     few_differ: bool | None = None
@@ -198,7 +199,6 @@ def prepared(
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = at.with_back(back)
         seen = replace(seen, whitening=Whitening.of(back), shift=shift)
-    lines = condition_lines(moments.gram, curvature.released) + _planned(plan, moments)
     return Prepared(
         design=moments.design,
         shift=seen.shift,
@@ -208,7 +208,8 @@ def prepared(
         expected=expected,
         longer=longer,
         persons=persons,
-        lines=lines,
+        conditions=condition_lines(moments.gram, curvature.released),
+        planned_error=_planned_error(plan, moments),
         marks=None if session.by_person else _marks(moments),
         radius=radius,
         few_differ=moments.few.differ,
@@ -244,7 +245,6 @@ def prepared_alone(
         plan=plan_alone(session.n, d, session.total.mu, curvature.released_sd, errors),
         expected=math.sqrt(d) * look.scale,
         persons=look.persons,
-        lines=(),
         radius=look.rows.radius,
         look=look,
         longer=look.rows.lengths.standard(curvature, session.n),
@@ -285,7 +285,7 @@ def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:
     return Coordinates(whitening, (vectors / np.sqrt(values)) @ vectors.T)
 
 
-def _planned(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]:
+def _planned_error(plan: LinearPlan, moments: PublicMoments) -> tuple[Diagnostic, ...]:
     """What the plan expected; without the number of public rows it expects the worst of them."""
     if moments.m is None:
         return ()
