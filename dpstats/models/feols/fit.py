@@ -40,7 +40,6 @@ from dpstats.models.linear.fit import (
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.numerics.matrices import quadratic_forms
-from dpstats.report.diagnostics import EMPTY
 from dpstats.score_rounds.estimate import (
     Estimate,
     Moved,
@@ -49,7 +48,7 @@ from dpstats.score_rounds.estimate import (
     moments_least_squares,
     without_errors,
 )
-from dpstats.score_rounds.releases import Round, ScoreSession
+from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession
 from dpstats.score_rounds.rounds import summary_of
 from dpstats.score_rounds.solution import UsedRows, shrunk_meat
 
@@ -128,17 +127,14 @@ def _solved(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     fit = solved_by_rounds(rounds, columns.effects)
     estimate = without_effects(fit.estimate, columns.shown, columns.effects)
     fit = replace(fit, estimate=estimate, system=None)
-    empty = next(line for line in fit.diagnostics if line.name == EMPTY)
-    parameters = _parameters(rounds.session, columns, empty.value or 0.0, empty.noise_sd or 0.0)
-    return PanelFit(fit, None, parameters)
+    assert fit.summary is not None
+    return PanelFit(fit, None, _parameters(rounds.session, columns, fit.summary))
 
 
-def _parameters(
-    session: ScoreSession, columns: PanelColumns, empty_share: float, noise_sd: float
-) -> float:
+def _parameters(session: ScoreSession, columns: PanelColumns, summary: RowSummary) -> float:
     """Coefficients of the regressors, and as many effects as persons count."""
-    persons = session.n * filled_share(empty_share, noise_sd) if session.within else 0.0
-    return len(columns.regressors) + persons
+    count = filled_share(summary.empty_share, summary.share_sd)
+    return len(columns.regressors) + (session.n * count if session.within else 0.0)
 
 
 def _start(moments: PublicMoments | None, columns: PanelColumns) -> Floats | None:
@@ -162,8 +158,7 @@ def two_stages(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     rounds.oblique = stages.oblique
     made = rounds.run()
     estimate, last, spread, moved = _solution(rounds, made, stages)
-    summary = summary_of(made)
-    parameters = _parameters(session, columns, summary.empty_share, summary.share_sd)
+    parameters = _parameters(session, columns, summary_of(made))
     absorbed = parameters - len(columns.regressors)
     second = None
     if stages.apart:

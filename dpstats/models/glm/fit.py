@@ -67,7 +67,7 @@ from dpstats.score_rounds.notes import (
     unseen_note,
     unused_note,
 )
-from dpstats.score_rounds.releases import Round, ScoreSession, require_share
+from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession, require_share
 from dpstats.score_rounds.rounds import (
     PERSONS,
     Coordinates,
@@ -117,6 +117,8 @@ class GlmFit:
     """Second moments of the design, as they were released before the first step."""
     left_out: bool = False
     """Whether public rows were given, and were no guide."""
+    summary: RowSummary | None = None
+    """What the last round says of the rows; None where there was none."""
 
 
 def check_room(n: int, mu: float) -> None:
@@ -282,6 +284,7 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
         notes=ended.notes(estimate, cautions, sd),
         cautions=cautions,
         design_moments=start.design_moments(),
+        summary=summary,
     )
 
 

@@ -20,7 +20,7 @@ from dpstats.models.glm.papers import Constrained, ScoreBounds, papers_limits, p
 from dpstats.models.glm.public import StartingPoint, declared_start, private_start, public_start
 from dpstats.models.glm.task import GlmTask
 from dpstats.numerics.matrices import Whitening, equilibrated_inverse, symmetric_whitening
-from dpstats.report.diagnostics import EMPTY
+from dpstats.report.diagnostics import as_share
 from dpstats.score_rounds.coarse import coarse_map
 from dpstats.score_rounds.estimate import Estimate, not_private, without_columns
 from dpstats.score_rounds.first_look import first_look
@@ -160,11 +160,11 @@ def _hardly_any(fit: GlmFit) -> bool:
     That is told by the released share of those that do not. Most rows must surely not count: with a
     small budget the noise of the share hides all rows as well.
     """
-    line = next((line for line in fit.diagnostics if line.name == EMPTY), None)
     given = bool(np.isfinite(fit.estimate.coef).any())
-    if not given or line is None or line.value is None or line.noise_sd is None:
+    if not given or fit.summary is None:
         return False  # the papers' algorithm does not count them
-    return 1 - line.value < 3 * line.noise_sd and line.value - 3 * line.noise_sd > _MOST
+    empty, noise = as_share(fit.summary.empty_share), 3 * fit.summary.share_sd
+    return 1 - empty < noise and empty - noise > _MOST
 
 
 def _without_public(

@@ -9,6 +9,7 @@ from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate
 from dpstats.score_rounds.notes import average_condition, matrix_notes, ridge_note
+from dpstats.score_rounds.releases import RowSummary
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class LinearFit:
     """The notes which say that cutting may have moved coefficients."""
     left_out: bool = False
     """Whether public rows were given, and were no guide."""
+    summary: RowSummary | None = None
+    """What the last round says of the rows; None where there was none."""
 
 
 @dataclass(frozen=True)

@@ -392,4 +392,6 @@ def reported(
             cautions = more_cut_note(summary, rounds.foreseen(), formula)
         if not cautions and rounds.rests_on_few():
             cautions = FEW_DIFFER
-    return LinearFit(estimate, system, "private", diagnostics, notes + cautions, cautions)
+    return LinearFit(
+        estimate, system, "private", diagnostics, notes + cautions, cautions, summary=summary
+    )
