@@ -1721,7 +1721,7 @@ _ALONE = (
     ),
     _alone(
         "a move that followed noise is read as second moments",
-        "dpstats/models/linear/rounds.py",
+        "dpstats/models/linear/unforeseen.py",
         "    if not along > max(surely + min(own, foreseen), _MORE * foreseen):\n",
         "    if not along > max(surely, _MORE * foreseen):\n",
         "tests/models/linear/test_dp_lm.py::test_scores_tell_of_rows_that_second_moments_cut",

@@ -28,7 +28,7 @@ from dpstats.errors import (
 from dpstats.frame import open_rows
 from dpstats.mechanism import passes as slabs
 from dpstats.models.linear import planning
-from dpstats.models.linear.rounds import Look, unforeseen
+from dpstats.models.linear.unforeseen import Look, unforeseen
 from dpstats.models.linear.view import View
 from tests.conftest import Silent
 from tests.contracts.held import held_rows
