@@ -15,6 +15,7 @@ from dpstats.arrays import Floats
 from dpstats.models.linear.planning import COUNTS, FALL, KEPT, SQUARES
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.unforeseen import Look, Unforeseen, unforeseen
+from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
@@ -41,7 +42,7 @@ from dpstats.score_rounds.estimate import (
 from dpstats.score_rounds.first_look import effects_of_few
 from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
 from dpstats.score_rounds.rare_rows import kept_of_levels
-from dpstats.score_rounds.releases import Round, ScoreSession, Shares, Windows
+from dpstats.score_rounds.releases import Round, ScoreSession, Shares
 from dpstats.score_rounds.rounds import (
     RoundPlan,
     ScoreRounds,
@@ -274,36 +275,14 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     def plan(self) -> RoundPlan:
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
-        limits, made = self.ready.plan, len(self.steps)
-        guess = self.before or self.ready.expected
-        window = window_about(guess)
-        windows: Windows = None, window
-        fine = None if made == 0 else quartered(guess, window)
-        share = limits.scale if made == 0 else limits.later_scale
-        whole = sum(plan.pooled for plan in self.plans) >= limits.middle
-        if whole and limits.middle and not self.ready.some_hidden:
-            self.session.weigh(None)
-            share = limits.last_scale
-        histogram = self.session.score_lengths(share, self.anchor - self.carried, windows, fine)
-        quantile = histogram.quantile(0.9)
-        self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
-        scale = quantile or guess or histogram.peak()
+        histogram, scale = self._scale_of_scores()
         near = _near(scale, self.before, self.ready.expected if self.ready.arrived else None)
         near = near and not self._at_least_squares
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
         long = self._long_scores(tail) if last else None
-        left = self.session.left
-        if last:
-            shares = Shares(
-                outer=left * limits.outer,
-                squares=left * SQUARES,
-                counts=left * COUNTS,
-                score=left * (1 - limits.outer - SQUARES - COUNTS),
-            )
-        else:
-            shares = Shares(score=limits.near if near else limits.far)
+        shares = self._shares(near=near, last=last)
         seen = Seen(histogram, tail, n)
         self.scores.append(seen)
         care = _CARE if near or last else _FAR_CARE
@@ -316,16 +295,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
             lean = leaning(long, seen, cut, paid, began)
             if lean is not None and self._may_overshoot(lean, cut):
                 self.carefully, last, lean = True, False, None
-                shares = Shares(score=limits.near)
+                shares = self._shares(near=True, last=False)
                 cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
-        square, lost = 1.0, 0.0
-        if last:
-            squares = tail_of(histogram, scale, n, 2)
-            square = cut_of_squares(squares, n, d, mu * math.sqrt(shares.squares))
-            rows = max(self._each, 1.0)
-            square *= math.sqrt(rows)
-            own = square / math.sqrt(rows)  # as scores of that length are cut
-            lost = rows * lost_of_squares(squares, n, d, own)
+        square, lost = (
+            self._square_cut(tail_of(histogram, scale, n, 2), shares) if last else (1.0, 0.0)
+        )
         return RoundPlan(
             shares,
             cut,
@@ -336,6 +310,50 @@ class LinearRounds(ScoreRounds[LinearStep]):
             lean=lean,
             kept=self._kept(cut, lean),
         )
+
+    def _scale_of_scores(self) -> tuple[LogHistogram, float]:
+        """Counts of lengths of scores at the anchor, and their scale.
+
+        Rows that weighed less, as long ones, do so no more once enough rounds began near the fit.
+        """
+        limits, first = self.ready.plan, not self.steps
+        guess = self.before or self.ready.expected
+        window = window_about(guess)
+        fine = None if first else quartered(guess, window)
+        share = limits.scale if first else limits.later_scale
+        if limits.middle and self._middle_made and not self.ready.some_hidden:
+            self.session.weigh(None)
+            share = limits.last_scale
+        at = self.anchor - self.carried
+        histogram = self.session.score_lengths(share, at, (None, window), fine)
+        quantile = histogram.quantile(0.9)
+        self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
+        return histogram, quantile or guess or histogram.peak()
+
+    @property
+    def _middle_made(self) -> bool:
+        """Whether as many rounds began near the fit as the plan has before the last one."""
+        return sum(plan.pooled for plan in self.plans) >= self.ready.plan.middle
+
+    def _shares(self, *, near: bool, last: bool) -> Shares:
+        """What the round spends; the last one all that is left."""
+        limits, left = self.ready.plan, self.session.left
+        if not last:
+            return Shares(score=limits.near if near else limits.far)
+        return Shares(
+            outer=left * limits.outer,
+            squares=left * SQUARES,
+            counts=left * COUNTS,
+            score=left * (1 - limits.outer - SQUARES - COUNTS),
+        )
+
+    def _square_cut(self, squares: Tail, shares: Shares) -> tuple[float, float]:
+        """Where residuals are cut for their mean square, and what it takes off that at most."""
+        n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
+        rows = max(self._each, 1.0)
+        square = cut_of_squares(squares, n, d, mu * math.sqrt(shares.squares)) * math.sqrt(rows)
+        own = square / math.sqrt(rows)  # as scores of that length are cut
+        return square, rows * lost_of_squares(squares, n, d, own)
 
     def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
         """What the cut leaves of the change of scores of rare levels; not where long rows weigh less."""
@@ -444,7 +462,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return True
         if made + 1 < limits.least_rounds:
             return False
-        if sum(plan.pooled for plan in self.plans) < limits.middle:
+        if not self._middle_made:
             return False
         if self.before is None:
             return _near(scale, None, self.ready.expected)
