@@ -73,3 +73,14 @@ class NonPrivateSilence:
 
     def coin(self, probability: float) -> bool:
         return True
+
+
+class NonPrivateCoins(NonPrivateSilence):
+    """No noise; remembers the probabilities that it was asked to toss. NOT private."""
+
+    def __init__(self) -> None:
+        self.coins: list[float] = []
+
+    def coin(self, probability: float) -> bool:
+        self.coins.append(probability)
+        return True

@@ -16,7 +16,7 @@ from scipy import stats
 from dpstats import eptr_bayes, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, SchemaError
 from tests.grids import thinned
-from tests.models.eptr_linear.test_eptr_lm import values_read
+from tests.models.reading import values_read
 
 FORMULA = "g ~ x1 + x2"
 METHODS = ("sums", "ptr", "paper")

@@ -19,7 +19,7 @@ from dpstats.propose_test.curve import gdp_split
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
-from tests.mechanism.sources import Arrays, NonPrivateSilence
+from tests.mechanism.sources import Arrays, NonPrivateCoins, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2
 
@@ -119,17 +119,6 @@ def _levels(radius: float, scale: float, n: int) -> tuple[SafetyLevels, ReleaseP
     return levels, plan_release(levels.levels, *_BUDGET, noise_sd=radius)
 
 
-class _Coins(NonPrivateSilence):
-    """No noise; remembers the probabilities that it was asked to toss."""
-
-    def __init__(self) -> None:
-        self.coins: list[float] = []
-
-    def coin(self, probability: float) -> bool:
-        self.coins.append(probability)
-        return True
-
-
 def _check_pair(
     one: np.ndarray, two: np.ndarray, radius: float, scale: float, plain: bool = False
 ) -> float:
@@ -144,7 +133,7 @@ def _check_pair(
             assert (found.counts == session._rows.totals()[1].astype(float)).all()
             assert np.isfinite(found.sums).all()
             levels_at.append(levels.at(int(found.counts.min())))
-        noise = _Coins()
+        noise = NonPrivateCoins()
         with _session(table, radius, ApproximatePrivacy(*_BUDGET), noise, plain=plain) as session:
             tested, prior, shift = session.tested_means(SafetyTest(plan, levels), scale)
             means.append(tested.release.value)
@@ -623,7 +612,7 @@ def test_the_papers_safety_is_the_smallest_count_to_spare(spare: int) -> None:
     plan, target = papers_plan(0.2, *_BUDGET), 5
     count = max(target + spare, 0)
     rows = [(0, [1.0, 0.0])] * count + [(1, [0.0, 1.0])] * 40 + [(2, [0.0, 1.0])] * 40
-    noise = _Coins()
+    noise = NonPrivateCoins()
     with _session(_table(rows), 1.0, ApproximatePrivacy(*_BUDGET), noise) as session:
         session.tested_means(SafetyTest(plan, PapersSafety(target, 1, 0.2)))
     safety = 2 * special.logit(noise.coins[0]) + plan.margin

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -16,8 +15,8 @@ import statsmodels.formula.api as smf
 
 from dpstats import dp_lm, eptr_lm, public_moments
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PrivacyError
-from dpstats.frame.pandas_table import PandasTable
 from tests.grids import thinned
+from tests.models.reading import values_read
 
 FORMULA = "y ~ x1 + x2 + g"
 TERMS = ["Intercept", "x1", "x2", "g[T.b]", "g[T.c]"]
@@ -41,23 +40,6 @@ TRUTH = OLS.params[TERMS].to_numpy()
 
 def fit(data: Any = DATA, formula: Any = FORMULA, **arguments: Any) -> Any:
     return eptr_lm(formula, data, **{"public": PUBLIC, "seed": 3} | BUDGET | arguments)
-
-
-def values_read(monkeypatch: pytest.MonkeyPatch, rows: int) -> list[str]:
-    """Grows when a value of a table of so many rows is looked at; its schema may be seen."""
-    seen: list[str] = []
-    for name in ("numbers", "codes", "observed_levels"):
-        real: Callable[..., Any] = getattr(PandasTable, name)
-
-        def read(
-            self: PandasTable, column: str, *args: Any, real: Callable[..., Any] = real
-        ) -> Any:
-            if self.n == rows:
-                seen.append(column)
-            return real(self, column, *args)
-
-        monkeypatch.setattr(PandasTable, name, read)
-    return seen
 
 
 # -- agreement with least squares -------------------------------------------------------------------

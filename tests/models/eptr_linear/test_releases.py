@@ -27,7 +27,7 @@ from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
 from dpstats.score_rounds.rows import LeastSquares
-from tests.mechanism.sources import Arrays, NonPrivateSilence
+from tests.mechanism.sources import Arrays, NonPrivateCoins, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2
 
@@ -654,7 +654,7 @@ def test_the_papers_safety_changes_by_half_at_most(first: list[float], second: l
     limits, plan = CutLimits(1.0, 1.0, 1.0), papers_plan(0.4, *_BUDGET)
     probabilities = []
     for row in (first, second):
-        noise = _Coins()
+        noise = NonPrivateCoins()
         with LeastSquaresSession(
             Arrays(*_split(np.vstack([_TABLES["ordinary"], row]))),
             _WHITENING,
@@ -672,17 +672,6 @@ def test_the_papers_safety_changes_by_half_at_most(first: list[float], second: l
 
 def _split(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return table[:, :-1], table[:, -1]
-
-
-class _Coins(NonPrivateSilence):
-    """No noise; remembers the probabilities that it was asked to toss."""
-
-    def __init__(self) -> None:
-        self.coins: list[float] = []
-
-    def coin(self, probability: float) -> bool:
-        self.coins.append(probability)
-        return True
 
 
 def test_private_objects_print_no_numbers() -> None:

@@ -24,7 +24,7 @@ from dpstats.errors import (
     PublicDataError,
 )
 from tests.grids import thinned
-from tests.models.eptr_linear.test_eptr_lm import values_read
+from tests.models.reading import values_read
 
 FORMULA = "y ~ x1"
 METHODS = ("gp", "adaptive", "ptr", "paper")
@@ -404,17 +404,6 @@ def test_what_needs_rows_says_what_to_use_instead() -> None:
 
 
 # -- plots ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pyplot() -> Any:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
 
 
 @pytest.mark.parametrize("method", CURVES)

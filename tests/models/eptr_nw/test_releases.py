@@ -29,7 +29,7 @@ from dpstats.propose_test.curve import gdp_split
 from dpstats.propose_test.paper import papers_plan
 from dpstats.propose_test.plan import ReleasePlan, plan_release
 from dpstats.propose_test.safety import PapersSafety, SafetyLevels, SafetyTest
-from tests.mechanism.sources import Arrays, NonPrivateSilence
+from tests.mechanism.sources import Arrays, NonPrivateCoins, NonPrivateSilence
 
 _BUDGET = 1.0, 1e-2
 _FINE = 2**36
@@ -638,23 +638,12 @@ def test_tested_values_refuse_other_totals_and_anything_beside_them() -> None:
         session.degrees(0.5)
 
 
-class _Coins(NonPrivateSilence):
-    """No noise; remembers the probabilities that it was asked to toss."""
-
-    def __init__(self) -> None:
-        self.coins: list[float] = []
-
-    def coin(self, probability: float) -> bool:
-        self.coins.append(probability)
-        return True
-
-
 @pytest.mark.parametrize("count", [0, 5, 7, 8, 30])
 def test_the_papers_safety_is_half_the_degree_to_spare(count: int) -> None:
     plan, target = papers_plan(0.8, *_BUDGET), 5.0
     rows = np.tile([1.0, 1.5, 0.9], (count + 1, 1))
     rows[-1, 0] = 0.0
-    noise = _Coins()
+    noise = NonPrivateCoins()
     total = ApproximatePrivacy(*_BUDGET)
     with _session(rows, _plan(_NODES["one"]), total, noise) as session:
         session.tested_values(SafetyTest(plan, PapersSafety(target, 2, 0.8)))

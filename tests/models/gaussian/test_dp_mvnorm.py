@@ -27,7 +27,7 @@ from dpstats.models.gaussian.fit import CovarianceNoise
 from dpstats.models.gaussian.moments import Moments, cell_at
 from dpstats.numerics.matrices import Whitening
 from tests.grids import thinned
-from tests.models.eptr_linear.test_eptr_lm import values_read
+from tests.models.reading import values_read
 
 FORMULA = "~ x1 + x2 + x3"
 COLUMNS = ["x1", "x2", "x3"]
@@ -815,17 +815,6 @@ def test_a_public_covariance_is_no_release() -> None:
 
 
 # -- plots ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pyplot() -> Any:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
 
 
 def test_the_noise_of_a_mean_goes_to_nothing_as_the_budget_grows() -> None:

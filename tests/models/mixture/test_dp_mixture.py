@@ -23,8 +23,8 @@ from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, DPStatsError, NotReleasedError, PlanWarning
 from tests.benchmarks.gaussian_settings import Mixture, frame, simulate_mixture
 from tests.grids import thinned
-from tests.models.eptr_linear.test_eptr_lm import values_read
 from tests.models.gaussian.test_dp_mvnorm import quietly, warned
+from tests.models.reading import values_read
 
 FORMULA = "~ x1 + x2"
 CENTRES = np.array([[0.0, 0.0], [14.0, 2.0], [3.0, 15.0]])
@@ -650,17 +650,6 @@ def test_a_sample_has_the_released_law() -> None:
 
 
 # -- plots ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pyplot() -> Any:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    yield pyplot
-    pyplot.close("all")
 
 
 def test_ellipses_are_drawn_over_the_public_rows(pyplot: Any) -> None:
