@@ -16,6 +16,7 @@ import pandas as pd
 
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_eta, positive, shown
+from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
 from dpstats.errors import ArgumentError, suppress_private_errors
@@ -23,7 +24,7 @@ from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, check_answer, numbers_of
 from dpstats.propose_test.bounds import decomposition, noise_radius, unanswered
-from dpstats.propose_test.call import Kind, plan_test
+from dpstats.propose_test.call import Kind, Spend, plan_test
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.outcome import NO_REPLY_NOTE, answered
 from dpstats.propose_test.paper import papers_plan
@@ -184,44 +185,12 @@ def eptr(
         raise ArgumentError(
             f"target is a safety of 1 or more, such as target=10, not {shown(target)}."
         )
-    if callable(data) and not isinstance(data, type):
-        raise ArgumentError(
-            "data is a function: the order is eptr(data, estimate, safety, alpha, ...)."
-        )
-    if isinstance(data, str | PathLike):
-        raise ArgumentError(
-            "data is a path; eptr hands its data to your functions as they are: read the file first."
-        )
-    if public is not None and public is data:
-        raise ArgumentError(
-            "public= is the private data itself: errors on it would be shown. Give a public sample, or "
-            "leave public= out."
-        )
+    _check_data(data, public)
     n = _rows_of(data)  # before the user's functions run, which may change what they are given
     numbers = _size(estimate, safety, size, public, no_reply)
     fallback = _answer(no_reply, numbers)
     bounds = alphas_of(alpha)
-    if calibration == "paper":
-        if len(bounds) > 1:
-            raise ArgumentError("calibration='paper' takes one alpha, not a function of the level.")
-        if target is not None:
-            raise ArgumentError(
-                "calibration='paper' fixes its noise by itself: it takes no target."
-            )
-        plan: ReleasePlan = papers_plan(
-            float(bounds[0]), spend.epsilon, spend.delta, allow_unproved=allow_unproved
-        )
-    else:
-        levels = Levels(np.concatenate([[math.inf], bounds]), np.append(bounds, bounds[-1]))
-        level = None if target is None else max(level_of(target), 1)
-        plan = plan_test(
-            levels,
-            level,
-            spend,
-            "A level is one unit of safety.",
-            beta=beta,
-            noise_sd=None if level is not None else float(bounds[0]) / (share * spend.mu),
-        )
+    plan = _plan(calibration, bounds, target, spend, beta, share)
     text = _call(alpha, epsilon, delta, calibration, target, call.unit)
     noise = call.noise()
     with call.charged(text, data, reads_paths=False) as charged:
@@ -261,6 +230,54 @@ def eptr(
         answers=Answers.of(plan, "safety", lambda level: float(level)),
     )
     return charged.released(result)
+
+
+def _check_data(data: Any, public: Any) -> None:
+    """Refuse what can be no data, by what it is and not by what it holds."""
+    if callable(data) and not isinstance(data, type):
+        raise ArgumentError(
+            "data is a function: the order is eptr(data, estimate, safety, alpha, ...)."
+        )
+    if isinstance(data, str | PathLike):
+        raise ArgumentError(
+            "data is a path; eptr hands its data to your functions as they are: read the file first."
+        )
+    if public is not None and public is data:
+        raise ArgumentError(
+            "public= is the private data itself: errors on it would be shown. Give a public sample, or "
+            "leave public= out."
+        )
+
+
+def _plan(
+    calibration: str,
+    bounds: Floats,
+    target: float | None,
+    spend: Spend,
+    beta: float,
+    share: float,
+) -> ReleasePlan:
+    """The test and the noise, by the ``bounds`` that ``alpha`` has promised for each level."""
+    if calibration == "paper":
+        if len(bounds) > 1:
+            raise ArgumentError("calibration='paper' takes one alpha, not a function of the level.")
+        if target is not None:
+            raise ArgumentError(
+                "calibration='paper' fixes its noise by itself: it takes no target."
+            )
+        return papers_plan(
+            float(bounds[0]), spend.epsilon, spend.delta, allow_unproved=spend.allow_unproved
+        )
+    levels = Levels(np.concatenate([[math.inf], bounds]), np.append(bounds, bounds[-1]))
+    level = None if target is None else max(level_of(target), 1)
+    return plan_test(
+        levels,
+        level,
+        spend,
+        "A level is one unit of safety.",
+        beta=beta,
+        noise_sd=None if level is not None else float(bounds[0]) / (share * spend.mu),
+    )
 
 
 def _size(estimate: Any, safety: Any, size: int | None, public: Any, no_reply: Any) -> int:
