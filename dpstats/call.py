@@ -23,7 +23,6 @@ from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
 from dpstats.accounting.privacy import (
-    ApproximatePrivacy,
     Cost,
     Privacy,
     Total,
@@ -62,7 +61,7 @@ from dpstats.frame import (
 from dpstats.mechanism.conditional import frequent_threshold
 from dpstats.mechanism.noise import Noise, make_noise
 from dpstats.mechanism.release import Release
-from dpstats.propose_test.call import Kind, Spend, resolve_spend
+from dpstats.propose_test.call import Kind, RowTotal, SafetyTerms, resolve_total
 from dpstats.public_input import check_limits, more_public_note, same_table, spent_note
 from dpstats.report.call_line import call_text, first_of
 from dpstats.report.diagnostics import rows_at_most
@@ -153,14 +152,16 @@ class Call(Generic[_Spent]):
         rows_per_person: int,
         person: str | None,
         **how: Any,
-    ) -> tuple[Call[Privacy | ApproximatePrivacy], Spend]:
-        """A call of efficient Propose-Test-Release, and what it spends on a row; see `resolve_spend`.
+    ) -> tuple[Call[RowTotal], SafetyTerms]:
+        """A call of efficient Propose-Test-Release, and what a test is planned by; see `resolve_total`.
 
         The unit gets what as many rows as it has are worth.
         """
         unit = PrivacyUnit.of(rows_per_person, person)
-        spend = resolve_spend(function, method, kind, calibration, given, unit, allow_unproved)
-        return Call(function, given, unit, unit.whole(spend.total), spend.total, **how), spend
+        total, terms = resolve_total(
+            function, method, kind, calibration, given, unit, allow_unproved
+        )
+        return Call(function, given, unit, unit.whole(total), total, **how), terms
 
     def for_levels(self, names: Sequence[str]) -> Call[Privacy]:
         """The same call, with a tenth of its delta for the release of the levels of these columns.

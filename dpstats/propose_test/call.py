@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, resolve_privacy
@@ -33,31 +33,32 @@ _LEAST_DELTA = 1e-250
 _LEAST_EPSILON = 1e-3
 
 
-@dataclass(frozen=True)
-class Spend:
-    """The total of a row; epsilon, delta and a calibration where a test needs them."""
+RowTotal = Privacy | ApproximatePrivacy
+"""What the mechanisms of a call may spend on one row."""
 
-    total: Privacy | ApproximatePrivacy
+
+@dataclass(frozen=True)
+class SafetyTerms:
+    """What a test is planned by: epsilon and delta of a row, and how; NaN where no test is made."""
+
     epsilon: float = math.nan
     delta: float = math.nan
     calibration: str = "gdp"
     allow_unproved: bool = False
 
-    @property
-    def gaussian(self) -> Privacy:
-        """The total of a release that no test stands before."""
-        assert isinstance(self.total, Privacy)
-        return self.total
 
-    @property
-    def mu(self) -> float:
-        """The Gaussian of this total, for planning."""
-        if isinstance(self.total, Privacy):
-            return self.total.mu
-        return gaussian_mu(self.total.at, self.total.slack)
+def planning_mu(total: RowTotal) -> float:
+    """The Gaussian that a total is taken for when noise is planned."""
+    return total.mu if isinstance(total, Privacy) else gaussian_mu(total.at, total.slack)
 
 
-def resolve_spend(
+def untested(total: RowTotal) -> Privacy:
+    """The total of releases that no test stands before."""
+    assert isinstance(total, Privacy)
+    return total
+
+
+def resolve_total(
     function: str,
     method: str,
     kind: Kind,
@@ -65,8 +66,8 @@ def resolve_spend(
     given: Mapping[str, float | None],
     unit: PrivacyUnit,
     allow_unproved: bool = False,
-) -> Spend:
-    """The total of a row, so that the unit gets the total of the call.
+) -> tuple[RowTotal, SafetyTerms]:
+    """The total of a row, so that the unit gets the total of the call; and what tests are planned by.
 
     Parameters
     ----------
@@ -84,30 +85,29 @@ def resolve_spend(
             f"one), not {shown(calibration)}."
         )
     if kind == "gaussian":
-        return Spend(resolve_privacy(**given).per_row(unit.times))
+        return resolve_privacy(**given).per_row(unit.times), SafetyTerms()
     epsilon, delta = _epsilon_delta(function, method, given)
     if delta < _LEAST_DELTA or (kind == "paper" and epsilon < _LEAST_EPSILON):
         raise PrivacyError(
             f"epsilon = {epsilon:g}, delta = {delta:g} is too small for a test to be planned: ask "
             "for more."
         )
-    if unit.rows == 1:
-        spend = _spend(kind, calibration, epsilon, delta)
-    else:
-        spend = _spend_per_row(kind, calibration, epsilon, delta, unit)
-    return replace(spend, calibration=calibration, allow_unproved=allow_unproved)
+    if unit.rows != 1:
+        epsilon, delta = _of_one_row(kind, calibration, epsilon, delta, unit)
+    total = _total(kind, calibration, epsilon, delta)
+    return total, SafetyTerms(epsilon, delta, calibration, allow_unproved)
 
 
-def _spend_per_row(
+def _of_one_row(
     kind: Kind, calibration: str, epsilon: float, delta: float, unit: PrivacyUnit
-) -> Spend:
+) -> tuple[float, float]:
     """The largest delta of a row, at a k-th of epsilon, that gives k rows (epsilon, delta)."""
     k = unit.times
     one = math.nextafter(epsilon / k, 0.0)  # k of them are not more than epsilon
 
     def fits(log_delta: float) -> bool:
-        spend = _spend(kind, calibration, one, math.exp(log_delta))
-        return unit.whole(spend.total).delta(epsilon) <= delta
+        total = _total(kind, calibration, one, math.exp(log_delta))
+        return unit.whole(total).delta(epsilon) <= delta
 
     low, high = math.log(delta / k), math.log(delta / k)
     while not fits(low):
@@ -122,10 +122,11 @@ def _spend_per_row(
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
-    return _spend(kind, calibration, one, math.exp(low))
+    return one, math.exp(low)
 
 
-def _spend(kind: Kind, calibration: str, epsilon: float, delta: float) -> Spend:
+def _total(kind: Kind, calibration: str, epsilon: float, delta: float) -> RowTotal:
+    """What a row may cost at this epsilon and delta."""
     if kind == "tested" and gaussian_mu(epsilon, delta) < _LEAST_MU:
         raise PrivacyError(
             f"a test at epsilon = {epsilon:g}, delta = {delta:g} would need thousands of levels of "
@@ -133,16 +134,16 @@ def _spend(kind: Kind, calibration: str, epsilon: float, delta: float) -> Spend:
         )
     if kind == "bounded":
         slack = _BOUND_SLACK * delta
-        return Spend(Privacy(gaussian_mu(epsilon, delta - slack), slack), epsilon, delta)
+        return Privacy(gaussian_mu(epsilon, delta - slack), slack)
     if kind == "tested" and calibration == "gdp":
-        return Spend(Privacy(*gdp_split(epsilon, delta)), epsilon, delta)
-    return Spend(ApproximatePrivacy(epsilon, delta), epsilon, delta)
+        return Privacy(*gdp_split(epsilon, delta))
+    return ApproximatePrivacy(epsilon, delta)
 
 
 def plan_test(
     levels: Levels,
     target: int | None,
-    spend: Spend,
+    terms: SafetyTerms,
     advice: str,
     *,
     beta: float = NO_REPLY,
@@ -155,9 +156,9 @@ def plan_test(
     try:
         return plan_release(
             levels,
-            spend.epsilon,
-            spend.delta,
-            calibration=spend.calibration,  # type: ignore[arg-type]
+            terms.epsilon,
+            terms.delta,
+            calibration=terms.calibration,  # type: ignore[arg-type]
             target=target,
             beta=beta,
             noise_sd=noise_sd,
@@ -168,7 +169,7 @@ def plan_test(
 
 def plan_safety(
     safety: SafetyLevels | PapersSafety,
-    spend: Spend,
+    terms: SafetyTerms,
     statistic: str,
     target: float,
     advice: str = "",
@@ -177,10 +178,10 @@ def plan_safety(
     """The test of a statistic: the published one, or that with the least noise at the target level."""
     if isinstance(safety, PapersSafety):
         plan: ReleasePlan = papers_plan(
-            safety.sensitivity, spend.epsilon, spend.delta, allow_unproved=spend.allow_unproved
+            safety.sensitivity, terms.epsilon, terms.delta, allow_unproved=terms.allow_unproved
         )
     else:
-        plan = plan_test(safety.levels, safety.target, spend, advice)
+        plan = plan_test(safety.levels, safety.target, terms, advice)
     return SafetyTest(plan, safety, statistic, target, unit)
 
 

@@ -12,7 +12,7 @@ from scipy import special
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy, PurePrivacy
 from dpstats.accounting.unit import PrivacyUnit, check_count
 from dpstats.errors import ArgumentError
-from dpstats.propose_test.call import resolve_spend
+from dpstats.propose_test.call import resolve_total
 
 
 @pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
@@ -71,12 +71,12 @@ def test_tested_releases_give_persons_the_total(
 ) -> None:
     given = {"mu": None, "rho": None, "epsilon": 2.0, "delta": delta}
     unit = PrivacyUnit(k)
-    spend = resolve_spend("eptr_lm", "ptr", kind, calibration, given, unit)
-    whole = unit.whole(spend.total)
+    total, terms = resolve_total("eptr_lm", "ptr", kind, calibration, given, unit)
+    whole = unit.whole(total)
     assert whole.delta(2.0) <= delta
     assert whole.epsilon(delta) <= 2.0 + 1e-9
     assert whole.delta(2.0) >= 0.95 * delta  # and nearly all of it
-    assert spend.epsilon == pytest.approx(2.0 / k)
+    assert terms.epsilon == pytest.approx(2.0 / k)
 
 
 def test_units_say_whom_they_protect() -> None:

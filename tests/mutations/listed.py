@@ -1012,8 +1012,8 @@ _CHARGED = (
     _charge(
         "calls with a total of a row charge per row",
         "dpstats/call.py",
-        "return Call(function, given, unit, unit.whole(spend.total), spend.total, **how), spend",
-        "return Call(function, given, unit, spend.total, spend.total, **how), spend",
+        "return Call(function, given, unit, unit.whole(total), total, **how), terms",
+        "return Call(function, given, unit, total, total, **how), terms",
         *_charged("eptr_lm, ptr, dp", "eptr_bayes, sums", "eptr_nw, gp", "eptr, gdp"),
     ),
     _charge(
@@ -1058,15 +1058,15 @@ _CHARGED = (
     _charge(
         "methods behind a test spend on a row what a person was promised",
         "dpstats/propose_test/call.py",
-        "    if unit.rows == 1:\n",
-        "    if unit.rows >= 1:\n",
+        "    if unit.rows != 1:\n",
+        "    if unit.rows < 1:\n",
         *_charged("eptr_bayes, ptr, gdp", "eptr_nw, ptr, dp"),
     ),
     _charge(
         "Gaussian methods of eptr spend on a row what a person was promised",
         "dpstats/propose_test/call.py",
-        "return Spend(resolve_privacy(**given).per_row(unit.times))",
-        "return Spend(resolve_privacy(**given))",
+        "return resolve_privacy(**given).per_row(unit.times), SafetyTerms()",
+        "return resolve_privacy(**given), SafetyTerms()",
         *_charged("eptr_nw, gp"),
     ),
     _charge(
@@ -1631,8 +1631,8 @@ _PAPERS = (
     _paper(
         "points of a curve do not share the budget of Algorithm 5",
         "dpstats/models/eptr_nw/fit.py",
-        "each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)",
-        "each = ApproximatePrivacy(spend.epsilon, spend.delta)",
+        "each = ApproximatePrivacy(terms.epsilon / count, terms.delta / count)",
+        "each = ApproximatePrivacy(terms.epsilon, terms.delta)",
         "tests/models/eptr_nw/test_eptr_nw.py::test_several_points_of_the_paper_share_the_budget_and_warn",
     ),
     _paper(

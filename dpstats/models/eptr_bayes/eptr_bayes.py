@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 from dpstats.arguments import as_int, check_eta, choose, naming, require_one_of, shown
@@ -37,7 +36,7 @@ from dpstats.models.eptr_bayes.fit import (
 from dpstats.models.eptr_bayes.planning import LIFT
 from dpstats.models.eptr_bayes.releases import require_room
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel
-from dpstats.propose_test.call import Kind
+from dpstats.propose_test.call import Kind, planning_mu
 from dpstats.public_input import check_sizes, require_bounds, without_person
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.notes import later_rows_named, not_used
@@ -159,7 +158,7 @@ def eptr_bayes(
         needed = "{'class': ['a', 'b'], 'x1': (0, 1)}; the default method and covariance need none"
         require_bounds(f"this method of eptr_bayes ({method}, {kind})", public, limits, needed)
     _check_target(target, method)
-    call, spend = Call.propose_test(
+    call, terms = Call.propose_test(
         "eptr_bayes",
         method,
         _KINDS[method],
@@ -181,7 +180,6 @@ def eptr_bayes(
     unknown: tuple[str, ...] = ()
     if alone:
         call, unknown = with_levels(call, read, data, None, None, limits)
-        spend = replace(spend, total=call.per_row)
     else:
         design, levels = _public_design(read, public, limits)
     text = call.text(formula, {**call.given, "method": method, "limits": limits})
@@ -191,23 +189,24 @@ def eptr_bayes(
         charged.check_limits(design, public is None, limits)
         rows = _rows(charged, design, formula, public)
         geometry = test = None
+        mu_planned = planning_mu(call.per_row)
         if alone:
             charged.require_rows_for_levels(unknown, rows.n)
-            require_room(rows.n, spend.mu * math.sqrt(LEAST_LEFT), LIFT)
+            require_room(rows.n, mu_planned * math.sqrt(LEAST_LEFT), LIFT)
         else:
             geometry = find_geometry(
-                design, len(levels), public, limits, method, kind, rows.n, spend.mu
+                design, len(levels), public, limits, method, kind, rows.n, mu_planned
             )
-            test = make_test(method, geometry, len(levels), rows.n, target, spend)
+            test = make_test(method, geometry, len(levels), rows.n, target, terms)
             if test is None:
-                require_room(rows.n, spend.mu, None if geometry.cut is None else LIFT)
+                require_room(rows.n, mu_planned, None if geometry.cut is None else LIFT)
     noise = call.noise()
     released = charged.levels(unknown, rows.n, noise)
     if unknown:
         design, levels = _levels_of(*design_of_classes(charged, read, limits, levels=released))
         rows = charged.rows(design)
     seen = geometry or UnknownFeatures.of(design, len(levels), limits)
-    geometry, fit, session = fit_rows(rows, seen, test, kind, spend, noise, released.session)
+    geometry, fit, session = fit_rows(rows, seen, test, kind, call.per_row, noise, released.session)
     m = None if geometry.counts is None else int(geometry.counts.sum())
     unused = () if fit.used is None else not_used(*fit.used, rows.n, design, public is None)
     model = BayesModel(

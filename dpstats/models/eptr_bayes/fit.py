@@ -41,7 +41,7 @@ from dpstats.models.eptr_bayes.releases import (
 )
 from dpstats.models.eptr_bayes.tails import WINDOW, CutTails
 from dpstats.propose_test.bounds import clipping_bias, decomposition
-from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
+from dpstats.propose_test.call import NO_REPLY, RowTotal, SafetyTerms, plan_safety, untested
 from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyLevels, SafetyTest
 from dpstats.public_input import public_rows
@@ -176,7 +176,12 @@ def _declared_features(
 
 
 def make_test(
-    method: str, geometry: ClassGeometry, classes: int, n: int, target: int | None, spend: Spend
+    method: str,
+    geometry: ClassGeometry,
+    classes: int,
+    n: int,
+    target: int | None,
+    terms: SafetyTerms,
 ) -> tuple[SafetyTest, float] | None:
     """The test of a method, and the weight of the priors beside the means; None for "sums"."""
     if method == "sums":
@@ -204,7 +209,7 @@ def make_test(
     target, radius, p = int(target), geometry.radius, geometry.back.shape[0]
     statistic = "rows of the smallest class"
     if method == "paper":
-        return plan_safety(papers_count(target, radius, n), spend, statistic, target), 1.0
+        return plan_safety(papers_count(target, radius, n), terms, statistic, target), 1.0
     # equal relative errors of priors and means
     scale = math.sqrt(n * math.sqrt(8 * radius**2 / target**2 / (2 * p)))
     advice = (
@@ -212,7 +217,7 @@ def make_test(
         "no test."
     )
     levels = count_levels(target, radius, scale, n)
-    return plan_safety(levels, spend, statistic, target, advice), scale
+    return plan_safety(levels, terms, statistic, target, advice), scale
 
 
 def fit_rows(
@@ -220,15 +225,15 @@ def fit_rows(
     seen: ClassGeometry | UnknownFeatures,
     test: tuple[SafetyTest, float] | None,
     kind: str,
-    spend: Spend,
+    total: RowTotal,
     noise: Noise,
     after: Session[Any] | None,
 ) -> tuple[ClassGeometry, BayesFit, ClassSession]:
     """Spend a total on a fit of these rows, of which a part finds scales where no public rows tell."""
     if isinstance(seen, UnknownFeatures):
-        total = spend.gaussian
-        with ColumnSession(rows, seen.columns, False, total, noise, after) as columns:
-            geometry, after = find_features(columns, seen, rows.n, spend.mu), columns
+        plain = untested(total)
+        with ColumnSession(rows, seen.columns, False, plain, noise, after) as columns:
+            geometry, after = find_features(columns, seen, rows.n, plain.mu), columns
     else:
         geometry = seen
     cut = geometry.cut
@@ -237,7 +242,7 @@ def fit_rows(
         geometry.back,
         geometry.centres,
         geometry.radius,
-        spend.total,
+        total,
         noise,
         products=cut is not None,
         after=after,

@@ -31,7 +31,7 @@ from dpstats.models.eptr_linear.rounds import by_rounds
 from dpstats.models.linear.dp_lm import check_response
 from dpstats.models.linear.page import EPTR_METHODS
 from dpstats.models.linear.planning import LEAST
-from dpstats.propose_test.call import Kind
+from dpstats.propose_test.call import Kind, planning_mu
 from dpstats.public_input import require_bounds, without_person
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.first_look import check_budget
@@ -172,7 +172,7 @@ def eptr_lm(
         positive("target", target)
         if method not in ("ptr", "paper"):
             raise ArgumentError(f"target belongs to method='ptr' and 'paper', not {method!r}.")
-    call, spend = Call.propose_test(
+    call, terms = Call.propose_test(
         "eptr_lm",
         method,
         _KINDS[method],
@@ -210,18 +210,20 @@ def eptr_lm(
         check_size(rows.n, rows.d)
         if method != "rounds":
             if moments is not None:
-                geometry = public_geometry(moments, public, method, spend.mu, rows.n)
-            test = make_test(method, geometry, rows.n, rows.d, spend, target)
+                geometry = public_geometry(
+                    moments, public, method, planning_mu(call.per_row), rows.n
+                )
+            test = make_test(method, geometry, rows.n, rows.d, terms, target)
         elif moments is None:
-            check_budget(rows.n, rows.d, spend.mu, call.unit, delta)
+            check_budget(rows.n, rows.d, planning_mu(call.per_row), call.unit, delta)
         if method in _LIKE:
-            require_share(Grid.for_rows(rows.n), spend.mu, LEAST[_LIKE[method]])
+            require_share(Grid.for_rows(rows.n), planning_mu(call.per_row), LEAST[_LIKE[method]])
     noise = call.noise()
     session: Session[Any]
     if method == "rounds":
-        fit, session = by_rounds(design, moments, rows, spend.total, noise)
+        fit, session = by_rounds(design, moments, rows, call.per_row, noise)
     else:
-        fit, session = at_once(method, geometry, test, rows, spend.total, noise, eta)
+        fit, session = at_once(method, geometry, test, rows, call.per_row, noise, eta)
     qualified = charged.notes(rows.n, public) + formula_notes(formula, design.ordered)
     if weaker:
         qualified = (WEAKER, *qualified)

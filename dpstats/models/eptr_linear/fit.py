@@ -31,7 +31,7 @@ from dpstats.models.eptr_linear.releases import (
 from dpstats.models.linear.papers import adaptive_ridge
 from dpstats.numerics.matrices import floored
 from dpstats.propose_test.bounds import clipping_bias, decomposition, noise_radius
-from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
+from dpstats.propose_test.call import NO_REPLY, SafetyTerms, plan_safety
 from dpstats.propose_test.outcome import Outcome, target_diagnostics
 from dpstats.propose_test.safety import SafetyTest
 from dpstats.report.bound import Bound
@@ -71,7 +71,7 @@ class EptrFit:
 
 
 def make_test(
-    method: str, geometry: Geometry, n: int, d: int, spend: Spend, target: float | None
+    method: str, geometry: Geometry, n: int, d: int, terms: SafetyTerms, target: float | None
 ) -> SafetyTest | None:
     """The test of the smallest eigenvalue, for the methods that have one."""
     if method not in ("ptr", "paper"):
@@ -85,7 +85,7 @@ def make_test(
     statistic = "smallest eigenvalue / n"
     if method == "paper":
         safety = papers_eigenvalue(goal, n, d, limits)
-        return plan_safety(safety, spend, statistic, goal, unit=n)
+        return plan_safety(safety, terms, statistic, goal, unit=n)
     levels = eigenvalue_levels(goal, n, d, limits)
     if levels is None:
         raise ArgumentError(
@@ -98,7 +98,7 @@ def make_test(
         f"{in_prose(goal, 3)}. More rows or a larger epsilon or delta help, and "
         "method='adaptive' always answers."
     )
-    return plan_safety(levels, spend, statistic, goal, advice, n)
+    return plan_safety(levels, terms, statistic, goal, advice, n)
 
 
 def at_once(

@@ -43,7 +43,7 @@ from dpstats.models.eptr_nw.public import (
 )
 from dpstats.models.eptr_nw.releases import require_room
 from dpstats.models.eptr_nw.result import KERNEL_METHODS, KernelModel, SumsCurve
-from dpstats.propose_test.call import Kind, Spend
+from dpstats.propose_test.call import Kind, RowTotal, SafetyTerms, planning_mu, untested
 from dpstats.public_input import check_sizes, require_bounds, without_person
 from dpstats.report.released import Diagnostic
 from dpstats.report.shared_entries import documented
@@ -198,7 +198,7 @@ def eptr_nw(
             "{'x1': (0, 1), 'y': (0, 10)}, with bandwidth=0.1 or another; or leave method out, which "
             "needs neither",
         )
-    call, spend = Call.propose_test(
+    call, terms = Call.propose_test(
         "eptr_nw",
         method,
         _KINDS[method],
@@ -225,26 +225,27 @@ def eptr_nw(
         charged.check_limits(design, public is None, limits)
         rows = charged.rows(design)
         setting: CurveSetting | None = None
+        mu_planned = planning_mu(call.per_row)
         left_out: tuple[Diagnostic, ...] = ()
         release: Callable[[Noise], KernelFit]
         least = least_budget(len(design.terms) + 1)  # a curve is more than a line
         if not alone:
             find = partial(find_setting, design, public, limits or {}, sizes, at, method, rows.n)
-            setting = find(2 / spend.mu)
-            if method == "gp" and sizes is None and _few(setting.m, rows.n * spend.mu, least):
+            setting = find(2 / mu_planned)
+            if method == "gp" and sizes is None and _few(setting.m, rows.n * mu_planned, least):
                 left_out, setting = (_left_out(setting.m, rows.n),), None
                 design = without_boxes(design)
                 rows = charged.rows(design)
         if setting is None:
-            check_budget(rows.n, len(design.terms), spend.mu, call.unit, delta, least)
+            check_budget(rows.n, len(design.terms), mu_planned, call.unit, delta, least)
             task = AloneTask.of(design, limits or {}, sizes, find_points(at, design))
-            release = partial(curve_alone, rows, task, spend.gaussian)
+            release = partial(curve_alone, rows, task, untested(call.per_row))
         else:
-            release = _way(rows, setting, method, degree, spend, find)
+            release = _way(rows, setting, method, degree, call.per_row, terms, find)
         planned: tuple[str, ...] = ()
         if method == "gp":
-            require_room(spend.mu)
-            planned = plan_notes(setting, planned_counts_sd(spend.mu), rows.n)
+            require_room(mu_planned)
+            planned = plan_notes(setting, planned_counts_sd(mu_planned), rows.n)
         warn_of_plan(planned)
     noise = call.noise()
     fit = release(noise)
@@ -290,14 +291,15 @@ def _way(
     setting: CurveSetting,
     method: str,
     degree: Any,
-    spend: Spend,
+    total: RowTotal,
+    terms: SafetyTerms,
     find: Callable[[float, CutAt], CurveSetting],
 ) -> Callable[[Noise], KernelFit]:
     """What a method releases of a curve whose setting is public; tests are planned here."""
     if method == "gp":
-        return partial(sums, rows, setting, spend.gaussian, find)
+        return partial(sums, rows, setting, untested(total), find)
     if method == "adaptive":
-        return partial(adaptive, rows, setting, spend.gaussian)
+        return partial(adaptive, rows, setting, untested(total))
     if method == "ptr":
-        return partial(tested, rows, setting, make_test(setting, degree, spend), spend.total)
-    return partial(papers, rows, setting, papers_points(setting, degree, spend))
+        return partial(tested, rows, setting, make_test(setting, degree, terms), total)
+    return partial(papers, rows, setting, papers_points(setting, degree, terms))

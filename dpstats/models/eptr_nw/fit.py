@@ -33,7 +33,7 @@ from dpstats.models.eptr_nw.releases import (
 from dpstats.models.eptr_nw.result import NodesCurve, SumsCurve, blanked
 from dpstats.models.eptr_nw.rows import kernel
 from dpstats.propose_test.bounds import decomposition
-from dpstats.propose_test.call import NO_REPLY, Spend, plan_safety
+from dpstats.propose_test.call import NO_REPLY, SafetyTerms, plan_safety
 from dpstats.propose_test.outcome import Outcome, answered
 from dpstats.propose_test.safety import SafetyTest
 from dpstats.report.answers import Answers
@@ -231,7 +231,7 @@ def _at_nodes(setting: CurveSetting, nodes: NodeValues) -> NodesCurve:
 
 
 def make_test(
-    setting: CurveSetting, degree: Any, spend: Spend
+    setting: CurveSetting, degree: Any, terms: SafetyTerms
 ) -> tuple[NDArray[np.bool_], Floats, SafetyTest]:
     """Which nodes are kept, the degrees that are expected there, and the test of all of them at once.
 
@@ -248,7 +248,7 @@ def make_test(
     scale = setting.smoothing.radius / setting.smoothing.slope
     best, least_error = None, math.inf
     for some in kept:
-        test = _test_of(expected[some], longest, spend)
+        test = _test_of(expected[some], longest, terms)
         if test is None:
             continue
         noise = (scale * test.plan.noise_sd / expected[some]) ** 2
@@ -265,13 +265,13 @@ def make_test(
     return best
 
 
-def _test_of(expected: Floats, longest: float, spend: Spend) -> SafetyTest | None:
+def _test_of(expected: Floats, longest: float, terms: SafetyTerms) -> SafetyTest | None:
     """The test for nodes of these degrees, None when no noise is enough."""
     levels = degree_levels(expected, longest)
     if levels is None:
         return None
     try:
-        return plan_safety(levels, spend, "smallest share of the expected degree", 1.0)
+        return plan_safety(levels, terms, "smallest share of the expected degree", 1.0)
     except PrivacyError:
         return None
 
@@ -335,10 +335,10 @@ def _answered(
 
 
 PapersPoints = tuple[ApproximatePrivacy, tuple[SafetyTest, ...]]
-"""Algorithm 5 at every point of ``at=``: what each may spend, and its test."""
+"""Algorithm 5 at every point of ``at=``: what each may terms, and its test."""
 
 
-def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoints:
+def papers_points(setting: CurveSetting, degree: Any, terms: SafetyTerms) -> PapersPoints:
     """Several points share epsilon and delta alike."""
     count = len(setting.nodes)
     targets = _degrees(setting, degree, "paper")
@@ -349,8 +349,8 @@ def papers_points(setting: CurveSetting, degree: Any, spend: Spend) -> PapersPoi
             f"method='paper' answers one point: {count} points share the budget, epsilon / {count} and "
             f"delta / {count} each. method='gp' answers a whole curve for the price of one."
         )
-    each = ApproximatePrivacy(spend.epsilon / count, spend.delta / count)
-    part = replace(spend, total=each, epsilon=each.at, delta=each.slack)
+    each = ApproximatePrivacy(terms.epsilon / count, terms.delta / count)
+    part = replace(terms, epsilon=each.at, delta=each.slack)
     tests = tuple(
         plan_safety(papers_degree(float(t)), part, "degree of the point", float(t)) for t in targets
     )

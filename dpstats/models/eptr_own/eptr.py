@@ -24,7 +24,7 @@ from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, check_answer, numbers_of
 from dpstats.propose_test.bounds import decomposition, noise_radius, unanswered
-from dpstats.propose_test.call import Kind, Spend, plan_test
+from dpstats.propose_test.call import Kind, RowTotal, SafetyTerms, plan_test, planning_mu
 from dpstats.propose_test.curve import Levels
 from dpstats.propose_test.outcome import NO_REPLY_NOTE, answered
 from dpstats.propose_test.paper import papers_plan
@@ -166,7 +166,7 @@ def eptr(
         raise ArgumentError(
             f"calibration must be 'gdp', 'dp' or 'paper', not {shown(calibration)}."
         )
-    call, spend = Call.propose_test(
+    call, terms = Call.propose_test(
         "eptr",
         calibration,
         kind,
@@ -190,13 +190,13 @@ def eptr(
     numbers = _size(estimate, safety, size, public, no_reply)
     fallback = _answer(no_reply, numbers)
     bounds = alphas_of(alpha)
-    plan = _plan(calibration, bounds, target, spend, beta, share)
+    plan = _plan(calibration, bounds, target, call.per_row, terms, beta, share)
     text = _call(alpha, epsilon, delta, calibration, target, call.unit)
     noise = call.noise()
     with call.charged(text, data, reads_paths=False) as charged:
         at = float(bounds[min(level_of(target or 1.0), len(bounds)) - 1])
     tested = tested_estimate(
-        data, estimate, safety, numbers, plan, (at, float(bounds[-1])), spend.total, noise
+        data, estimate, safety, numbers, plan, (at, float(bounds[-1])), call.per_row, noise
     )
     answer: Any = tested.release.value if tested.passed else fallback
     if answer is not None and numbers == 1:
@@ -253,7 +253,8 @@ def _plan(
     calibration: str,
     bounds: Floats,
     target: float | None,
-    spend: Spend,
+    total: RowTotal,
+    terms: SafetyTerms,
     beta: float,
     share: float,
 ) -> ReleasePlan:
@@ -266,17 +267,17 @@ def _plan(
                 "calibration='paper' fixes its noise by itself: it takes no target."
             )
         return papers_plan(
-            float(bounds[0]), spend.epsilon, spend.delta, allow_unproved=spend.allow_unproved
+            float(bounds[0]), terms.epsilon, terms.delta, allow_unproved=terms.allow_unproved
         )
     levels = Levels(np.concatenate([[math.inf], bounds]), np.append(bounds, bounds[-1]))
     level = None if target is None else max(level_of(target), 1)
     return plan_test(
         levels,
         level,
-        spend,
+        terms,
         "A level is one unit of safety.",
         beta=beta,
-        noise_sd=None if level is not None else float(bounds[0]) / (share * spend.mu),
+        noise_sd=None if level is not None else float(bounds[0]) / (share * planning_mu(total)),
     )
 
 
