@@ -258,40 +258,9 @@ def _result(
     units, root = known.units, released.cell.root * known.units
     place = released.cell.centre + released.cell.root.T @ released.mean
     assert released.cut is not None
-    notes = known.trusted
     lost = far and (own is None or own.counted)
-    if lost:
-        notes = (ELSEWHERE.format(", and no standard errors are given"),)
-    elif own is not None:
-        notes = ((ELSEWHERE.format(""),) if far else ()) + own.notes
-    elif not known.stated:
-        notes = (
-            f"Standard errors rest on the {known.noun}, or on more where private rows surely vary more: "
-            "noise hides how they vary, and where they lie far out. A larger budget helps.",
-        )
-    wider = known.assumed and released.cut[0] - 3 * released.cut[1] > _WIDER
-    if wider:
-        notes += (
-            f"Rows vary by more than the unit variances that were assumed (about "
-            f"{in_prose(100 * as_share(released.cut[0]))} % were cut): no standard errors are given. "
-            "Leave public= out, which has scales found in private rows, or state covariance=.",
-        )
-    elif as_share(released.cut[0]) - 2 * released.cut[1] > 0.1:
-        notes += (
-            f"About {100 * as_share(released.cut[0]):.0f} % of the rows were truncated: the "
-            "covariance is too small for these rows, or the public rows are far from them "
-            "(gamma=). State another covariance, or estimate it: dp_mvnorm.",
-        )
-    if known.name == "identity" and points.m >= 6:
-        spread = np.sqrt(((points.x - points.origin) ** 2).sum(axis=0) / (points.m - 1))
-        if spread.max() > 4 or spread.min() < 0.25:
-            notes += (
-                "Unit variances are assumed, but the public rows vary differently (standard "
-                f"deviations {in_prose(spread.min(), 3)} to {in_prose(spread.max(), 3)}): state "
-                "covariance=.",
-            )
-    causes = row_causes(points.design, alone=False)
-    notes += unused_notes(released.count, released.count_sd, session.n, len(units), causes)
+    wider = known.assumed and released.cut.share - 3 * released.cut.sd > _WIDER
+    notes = _notes(session.n, points, known, released, own, far=far, lost=lost, wider=wider)
     sampling = known.matrix * np.outer(grown, grown) * (1 / released.n + taken**2)
     if own is not None:
         sampling = own.sampling(released.n)
@@ -317,3 +286,55 @@ def _result(
         diagnostics=diagnostics,
         notes=notes,
     )
+
+
+def _notes(
+    n: int,
+    points: PublicPoints,
+    known: FixedCovariance,
+    released: ReleasedMean,
+    own: Spread | None,
+    *,
+    far: bool,
+    lost: bool,
+    wider: bool,
+) -> tuple[str, ...]:
+    """What is said of a mean: why it has the errors that it has, and what was cut or is missing.
+
+    ``far``: see `_result`; ``lost``: so that no errors are given; ``wider``: nor are they, as rows vary
+    by more than was assumed.
+    """
+    assert released.cut is not None
+    cut = released.cut
+    notes = known.trusted
+    if lost:
+        notes = (ELSEWHERE.format(", and no standard errors are given"),)
+    elif own is not None:
+        notes = ((ELSEWHERE.format(""),) if far else ()) + own.notes
+    elif not known.stated:
+        notes = (
+            f"Standard errors rest on the {known.noun}, or on more where private rows surely vary more: "
+            "noise hides how they vary, and where they lie far out. A larger budget helps.",
+        )
+    if wider:
+        notes += (
+            f"Rows vary by more than the unit variances that were assumed (about "
+            f"{in_prose(100 * as_share(cut.share))} % were cut): no standard errors are given. "
+            "Leave public= out, which has scales found in private rows, or state covariance=.",
+        )
+    elif as_share(cut.share) - 2 * cut.sd > 0.1:
+        notes += (
+            f"About {100 * as_share(cut.share):.0f} % of the rows were truncated: the "
+            "covariance is too small for these rows, or the public rows are far from them "
+            "(gamma=). State another covariance, or estimate it: dp_mvnorm.",
+        )
+    if known.name == "identity" and points.m >= 6:
+        spread = np.sqrt(((points.x - points.origin) ** 2).sum(axis=0) / (points.m - 1))
+        if spread.max() > 4 or spread.min() < 0.25:
+            notes += (
+                "Unit variances are assumed, but the public rows vary differently (standard "
+                f"deviations {in_prose(spread.min(), 3)} to {in_prose(spread.max(), 3)}): state "
+                "covariance=.",
+            )
+    causes = row_causes(points.design, alone=False)
+    return notes + unused_notes(released.count, released.count_sd, n, len(known.units), causes)

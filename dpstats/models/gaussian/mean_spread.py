@@ -66,7 +66,7 @@ class ReleasedMean:
 def lost_by_shares(cut: MeanCut, released: ReleasedMean, variance: float) -> float:
     """What errors count of what the cut takes off a mean, in view of how many rows it took."""
     assert released.cut is not None
-    return cut.lost_at_least(released.cut[0] - _SURELY * released.cut[1], variance)
+    return cut.lost_at_least(released.cut.share - _SURELY * released.cut.sd, variance)
 
 
 @dataclass(frozen=True)
