@@ -11,26 +11,33 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpstats.arguments import (
     as_int,
     listed,
     number,
-    numbers,
     require_sizes,
     returning_text,
     shown,
     spelled,
 )
 from dpstats.errors import ArgumentError, PublicDataError, SchemaError
+from dpstats.frame.checked_moments import (
+    LARGEST,
+    LARGEST_OF_COLUMNS,
+    check_constant,
+    check_moments,
+    computable,
+    labelled,
+    require_encoding,
+    shaped,
+)
 from dpstats.frame.design import Design
 from dpstats.frame.few_rows import FewRows, rows_like_few
 from dpstats.frame.formula.aliases import refuse_aliases
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.reads import formula_columns
 from dpstats.frame.formula.serial import design_from_dict, design_to_dict
-from dpstats.frame.pandas_table import PandasTable
 from dpstats.frame.private_tables import remember_public
 from dpstats.frame.rows import encode
 from dpstats.frame.schema import check_table, nearest
@@ -44,8 +51,6 @@ _RANK_TOLERANCE = 1e-10
 _MANY = 10
 _INVOLVED = 1e-4
 """Weight of a column in a dependence, from which it is part of it."""
-# of a second moment: what is computed from it is still finite; of columns, that of private ones too
-_LARGEST, _LARGEST_OF_COLUMNS = 1e200, 1e120
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ class PublicMoments:
     def _require_sizes(self) -> Array:
         """How large columns are; raises where floats cannot compute with a size that is not zero."""
         rms = np.sqrt(np.clip(np.diag(self.gram), 0.0, None))
-        require_sizes(self.terms, (rms == 0) | (rms >= _LARGEST**-0.5) & (rms <= _LARGEST**0.5))
+        require_sizes(self.terms, (rms == 0) | (rms >= LARGEST**-0.5) & (rms <= LARGEST**0.5))
         return np.asarray(rms)
 
     def _says_twice(self, used: npt.NDArray[np.bool_], rms: Array) -> bool:
@@ -357,10 +362,10 @@ class PublicMoments:
             raise PublicDataError("declare cross and yy together, or neither.")
         if cross is not None and design.response is None:
             raise PublicDataError(f"cross needs a response: write 'y {formula.strip()}'.")
-        matrix = _labelled(gram, design.terms, "gram", 2)
-        vector = None if cross is None else _labelled(cross, design.terms, "cross", 1)
-        _check_moments(matrix, vector, square)
-        _check_constant(design, matrix)
+        matrix = labelled(gram, design.terms, "gram", 2)
+        vector = None if cross is None else labelled(cross, design.terms, "cross", 1)
+        check_moments(matrix, vector, square)
+        check_constant(design, matrix)
         return cls(design, m, matrix, vector, square)
 
 
@@ -438,8 +443,8 @@ def public_moments(
             yy += float(wy @ y)
     if m == 0:
         raise PublicDataError(f"none of the {table.n} public rows can be used by '{formula}'.")
-    columns = _computable(gram, _LARGEST_OF_COLUMNS)
-    if not (columns and _computable(cross) and _computable(np.array(yy))):
+    columns = computable(gram, LARGEST_OF_COLUMNS)
+    if not (columns and computable(cross) and computable(np.array(yy))):
         raise PublicDataError(
             f"the public values in '{formula}' are too large to square: change their units."
         )
@@ -481,10 +486,6 @@ def require_public_response(formula: str, public: Any) -> None:
         )
 
 
-def _computable(values: Array, largest: float = _LARGEST) -> bool:
-    return bool((np.abs(values) < largest).all())
-
-
 def _loaded_spent(saved: Any) -> SpentOn | None:
     """What was spent on moments, from JSON; raises whatever it may."""
     if saved is None:
@@ -505,7 +506,7 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     spent = _loaded_spent(saved.get("spent"))
     if json.loads(json.dumps(design_to_dict(design))) != saved["design"]:
         raise ValueError
-    _require_encoding(design)
+    require_encoding(design)
     for count, least in ((m, 1), (dropped, 0)):
         if count is not None and not (type(count) is int and least <= count < 2**63):
             raise ValueError
@@ -514,90 +515,9 @@ def _loaded(cls: type[PublicMoments], saved: Any) -> PublicMoments:
     square = number(yy)
     if yy is not None and (square is None or not 0 <= square < np.inf):
         raise ValueError
-    matrix = _shaped(gram, (d, d))
-    vector = None if cross is None else _shaped(cross, (d,))
-    _check_moments(matrix, vector, yy)
+    matrix = shaped(gram, (d, d))
+    vector = None if cross is None else shaped(cross, (d,))
+    check_moments(matrix, vector, yy)
     few = FewRows.from_dict(saved["few"], matrix) if "few" in saved else FewRows()
     ridged = saved.get("ridged") is True
     return cls(design, m, matrix, vector, yy, dropped, spent, ridged, few)
-
-
-def _shaped(values: Any, shape: tuple[int, ...]) -> Array:
-    array = np.array(values, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError
-    return array
-
-
-def _require_encoding(design: Design) -> None:
-    """Raise, whatever it may be, where the parts of a design do not fit together."""
-    example = {
-        name: [0.5] if spec.kind == "number" else [spec.levels[0] if spec.levels else None]
-        for name, spec in design.columns.items()
-    }
-    table = PandasTable(pd.DataFrame(example))
-    roles = [role for role, used in (("y", design.response), ("weight", design.weights)) if used]
-    check_table(design, table, roles)
-    block = encode(design, table, 0, 1, [*roles, "offset"])
-    if block.x.shape != (1, len(design.terms)):
-        raise ValueError
-
-
-def _labelled(values: Any, terms: tuple[str, ...], what: str, ndim: int) -> Array:
-    """Values in the order of the terms; labels are checked when there are any."""
-    shown = ", ".join(terms)
-    if isinstance(values, pd.DataFrame | pd.Series):
-        for labels in values.axes:
-            if sorted(map(str, labels)) != sorted(terms):
-                raise PublicDataError(
-                    f"the labels of {what} must be the design's columns: {shown}."
-                )
-        values = values.loc[list(terms), list(terms)] if ndim == 2 else values.loc[list(terms)]
-    array = numbers(values)
-    if array is None:
-        raise PublicDataError(f"{what} must hold numbers.")
-    if array.shape != (len(terms),) * ndim:
-        raise PublicDataError(
-            f"{what} has shape {array.shape}, but the design has the {len(terms)} columns {shown}."
-        )
-    return array
-
-
-def _check_moments(gram: Array, cross: Array | None, yy: float | None) -> None:
-    for what, values in (("gram", gram), ("cross", cross), ("yy", yy)):
-        if values is not None and not np.isfinite(values).all():
-            raise PublicDataError(f"{what} must be finite.")
-    for what, values in (("gram", gram), ("cross", cross), ("yy", yy)):
-        if values is not None and not _computable(np.asarray(values)):
-            raise PublicDataError(f"{what} holds values that are too large: change the unit.")
-    scale = float(np.abs(gram).max())
-    if not np.allclose(gram, gram.T, rtol=1e-8, atol=1e-12 * scale):
-        raise PublicDataError("gram must be symmetric; use (gram + gram.T) / 2.")
-    full = gram
-    if cross is not None and yy is not None:
-        full = np.block([[gram, cross[:, None]], [cross[None, :], np.array([[yy]])]])
-    diagonal = np.diag(full)
-    if (diagonal < 0).any():
-        raise PublicDataError(
-            "the diagonal of gram (and yy) holds mean squares: none is negative. Write gram = "
-            "x.T @ x / len(x)."
-        )
-    rms = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
-    if float(np.linalg.eigvalsh(full / np.outer(rms, rms))[0]) < -1e-8:
-        raise PublicDataError(
-            "these are not second moments: gram (bordered by cross and yy) has a negative "
-            "eigenvalue. Check that it is X'X / m, not a covariance of other rows, and that cross "
-            "is X'y / m."
-        )
-
-
-def _check_constant(design: Design, gram: Array) -> None:
-    """The mean square of the constant is 1: a sum of squares would read as another population."""
-    k = design.constant
-    if k is None or design.weights is not None:
-        return
-    if not np.isclose(gram[k, k], 1.0, rtol=1e-6):
-        raise PublicDataError(
-            f"the entry of gram for the intercept must be 1, not {gram[k, k]:.6g}: gram is the mean "
-            "X'X / m. Did you pass X'X? Then divide by the number of rows (and cross, yy as well)."
-        )

@@ -9,6 +9,7 @@ only, unless public rows have a long tail themselves or do not reach where priva
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,3 +94,22 @@ def long_tailed(lengths: Floats) -> bool:
     """
     top = np.maximum(np.sort(lengths)[::-1][: _TOP + 1], 1e-300)
     return len(top) > _TOP and float(np.log(top[:-1] / top[-1]).mean()) > _LONG
+
+
+def no_more_than_rows(
+    above: Callable[[Floats], Floats], longest: Tail | None, n: int
+) -> Callable[[Floats], Floats]:
+    """Counts of scores above a length, no more than rows are as long: noise may say more."""
+    if longest is None:
+        return above
+    return lambda length: np.minimum(
+        above(length), n * np.interp(length, longest.lengths, longest.share)
+    )
+
+
+def longer_than_rows(scores: LogHistogram, longest: Tail | None, n: int) -> float:
+    """How many scores are surely longer than rows are known to be, though none exceeds its row."""
+    if longest is None:
+        return 0.0
+    known = n * longest.share
+    return float(np.max(scores.seen_above(longest.lengths, sure=True) - known))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +21,7 @@ from dpstats.models.glm.estimate import (
     trusted_step,
 )
 from dpstats.models.glm.family import Family
-from dpstats.models.glm.lengths import row_lengths
+from dpstats.models.glm.lengths import longer_than_rows, no_more_than_rows, row_lengths
 from dpstats.models.glm.model import Model, evened, informed
 from dpstats.models.glm.planning import (
     COUNTS,
@@ -159,7 +158,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         assert plan.radius is not None
         if tail is None:
             return plan
-        self.stray = _longer_than(histograms[1], self._shown(), n)
+        self.stray = longer_than_rows(histograms[1], self._shown(), n)
         self.beyond = counted_excess(histograms[1], tail, n, plan.cut.length)
         if long is not None:
             scores = Seen(histograms[1], tail, n)
@@ -214,8 +213,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
         tails = BOUNDED if self.bounded else SKEWED if family.skewed or family.binary else ERRORS
         if start.rows is None:  # what is cut may all belong to one coefficient, say of a rare level
             tails = replace(tails, skew=max(tails.skew, math.sqrt(d) / 2))
-        above = _no_more_than(histograms[1].count_above, self.longest, n)
-        seen = _no_more_than(histograms[1].seen_above, self.longest, n)
+        above = no_more_than_rows(histograms[1].count_above, self.longest, n)
+        seen = no_more_than_rows(histograms[1].seen_above, self.longest, n)
         clip = choose_clip(lengths[1], above, n, d, score_mu, tails, seen, loss)
         residual = replace(clip, unit=clip.unit / unit)
         cut = Cut(
@@ -554,25 +553,6 @@ class GlmRounds(ScoreRounds[GlmStep]):
 def _left(part: float) -> float:
     """What a step leaves of its way, over its length, if along it information falls by exp(-part)."""
     return (-math.log1p(-part) - part) / part
-
-
-def _no_more_than(
-    above: Callable[[Floats], Floats], longest: Tail | None, n: int
-) -> Callable[[Floats], Floats]:
-    """Counts of scores above a length, where no score is longer than its row: noise may say so."""
-    if longest is None:
-        return above
-    return lambda length: np.minimum(
-        above(length), n * np.interp(length, longest.lengths, longest.share)
-    )
-
-
-def _longer_than(scores: LogHistogram, longest: Tail | None, n: int) -> float:
-    """How many scores are surely longer than rows are known to be: none is longer than its row."""
-    if longest is None:
-        return 0.0
-    known = n * longest.share
-    return float(np.max(scores.seen_above(longest.lengths, sure=True) - known))
 
 
 def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnostic:
