@@ -138,10 +138,10 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
     marks = found[d].mark
     residuals = residuals.of_marks() if marks else residuals
 
-    def cut(noise: float) -> ResidualCut:
+    def cut(noise_sd: float) -> ResidualCut:
         if marks:
             return ResidualCut(0.0, 1 + _ASIDE, 0.0, 1.0)
-        return residuals.cut(noise, DENOMINATOR)
+        return residuals.cut(noise_sd, DENOMINATOR)
 
     h = fit.smoothing.bandwidth
     near = _PEAK * n * float(np.prod(h / np.hypot(h, [_scale(one) for one in found[:d]])))
@@ -149,19 +149,19 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
     first = setting(cut(sd / max(near, 1.0)), *whole)
     values, session = curve_of(rows, first, residuals, total, noise, session, _FIRST)
     places = Places.of(values, first)
-    told = find_centre(values, first, places)
-    if told is not None:
-        near, plan = told.degree, replace(first.plan, centre=told.centre)
+    own = find_centre(values, first, places)
+    if own is not None:
+        near, plan = own.degree, replace(first.plan, centre=own.centre)
         if not marks:
             with KernelSession(rows, plan, total, noise, after=session) as session:
-                about = look(session, Window.about(told.at_most), rows.n, told.at_most)
+                about = look(session, Window.about(own.at_most), rows.n, own.at_most)
             if about.body()[1] < residuals.body()[1]:
                 residuals = about
             else:  # as where it swings across a gap between rows
-                told = None
+                own = None
     sd = CURVE_MOVES / (total.mu * math.sqrt(session.left_of_granted))
     last = setting(cut(sd / max(near, 1.0)), *_part_with_rows(fit, places.beside))
-    last = last if told is None else told.put_in(last)
+    last = last if own is None else own.put_in(last)
     values, session = curve_of(rows, last, residuals, total, noise, session)
     places = Places.of(values, last)
     among, beside = places.among, places.beside

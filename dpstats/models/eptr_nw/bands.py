@@ -210,11 +210,11 @@ def smoothing_bias(covers: Sequence[Cover], z: Floats, shift: Floats, error: Flo
     The first of ``covers`` is of private rows. Others count in the first answers, where they have rows
     enough near a point.
     """
-    told = [cover.moved(z, shift) for cover in covers]
+    each = [cover.moved(z, shift) for cover in covers]
     most = np.zeros(len(z))
     for j, left in enumerate(_noise_moved(z.shape[1])):
         moved = np.zeros(len(z))
-        for k, (answers, total) in enumerate(told):
+        for k, (answers, total) in enumerate(each):
             if k == 0 or j < _AGAIN_PUBLIC:
                 moved = np.where(total > (_ENOUGH if k else 1e-12), next(answers), moved)
         most = np.maximum(most, moved**2 - left * error**2)

@@ -255,8 +255,8 @@ def eptr_nw(
         planned += later_rows_named(unused, call.unit)
     planned += beyond_note(fit.setting, design.terms[1:])
     qualified = planned + charged.notes(rows.n, public, m=fit.setting.m)
-    told_by = replace(fit.outcome, diagnostics=(*fit.outcome.diagnostics, *left_out))
-    outcome = told_by.items(qualified) | {"answers": fit.answers}
+    outcome = replace(fit.outcome, diagnostics=(*fit.outcome.diagnostics, *left_out))
+    items = outcome.items(qualified) | {"answers": fit.answers}
     model = KernelModel(
         call=text,
         method=method,
@@ -267,14 +267,14 @@ def eptr_nw(
         privacy=charged.statement(fit.releases, noise.seeded),
         n=rows.n,
         m=fit.setting.m,
-        **outcome,
+        **items,
     )
     return charged.released(model)
 
 
-def _few(m: int | None, told: float, least: float) -> bool:
-    """Whether m public rows tell less of a curve than n mu = ``told`` by private ones."""
-    return m is not None and told >= max(_AMPLE * least, _SQUARED * m**2)
+def _few(m: int | None, private: float, least: float) -> bool:
+    """Whether m public rows tell less of a curve than ``private`` ones, n times mu."""
+    return m is not None and private >= max(_AMPLE * least, _SQUARED * m**2)
 
 
 def _left_out(m: int | None, n: int) -> Diagnostic:

@@ -330,8 +330,8 @@ def _answered(
     outcome = Outcome.of_test(
         tests[0], passed, "The public fit is shown instead.", error, diagnostics, notes
     )
-    told = tuple(test.answers for test in tests)
-    return KernelFit(_at_nodes(setting, nodes), releases, outcome, setting, told)
+    answers = tuple(test.answers for test in tests)
+    return KernelFit(_at_nodes(setting, nodes), releases, outcome, setting, answers)
 
 
 PapersPoints = tuple[ApproximatePrivacy, tuple[SafetyTest, ...]]

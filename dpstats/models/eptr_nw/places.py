@@ -62,14 +62,14 @@ class Places:
         return cls(z, rows, cover, weights, from_rows, degree > _SURE * sd + 1)
 
     @property
-    def told(self) -> NDArray[np.bool_]:
+    def near_rows(self) -> NDArray[np.bool_]:
         """Points of the cover that surely have rows, whose mean is not far from them."""
         return self.sure & (self.from_rows < _BESIDE)
 
     @property
     def beside(self) -> Floats:
         """The same, as points."""
-        return self.cover[self.told]
+        return self.cover[self.near_rows]
 
     @property
     def among(self) -> Floats:

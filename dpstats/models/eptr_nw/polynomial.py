@@ -105,7 +105,7 @@ class _LocalMeans:
     @classmethod
     def of(cls, curve: SumsCurve, setting: CurveSetting, seen: Places) -> _LocalMeans | None:
         """From the sums of a curve; None where no point surely has rows."""
-        sure, z = seen.told, seen.beside
+        sure, z = seen.near_rows, seen.beside
         if not len(z):
             return None
         sums, smoothing = curve.sums, setting.smoothing

@@ -422,8 +422,8 @@ class KernelModel(TestedResult):
     @property
     def _bandwidths(self) -> str:
         sizes = ", ".join(f"{name} {format_scalar(h, 3)}" for name, h in self.bandwidth.items())
-        told = "from released scales" if self.setting.m is None else "chosen on public rows"
-        return sizes + (f" ({told})" if self.setting.chosen else "")
+        whence = "from released scales" if self.setting.m is None else "chosen on public rows"
+        return sizes + (f" ({whence})" if self.setting.chosen else "")
 
     def _printed(self) -> Page:
         bandwidth = KeyValues((("Bandwidth", self._bandwidths),))
