@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.score_rounds.releases import Shares
 from dpstats.score_rounds.tails import mean_excess
 
 INFORMATION, COUNTS = 0.12, 0.02
@@ -27,6 +28,10 @@ class RoundShares:
     def total(self) -> float:
         """Share of the whole round."""
         return self.lengths + self.information + self.score
+
+    def before_last(self) -> Shares:
+        """What a round spends beside its histograms, if it is not the last."""
+        return Shares(information=self.information, score=self.score)
 
     def scaled(self, factor: float) -> RoundShares:
         """This round at ``factor`` times its price."""
@@ -55,6 +60,17 @@ class GlmPlan:
     least_rounds: int
     most_rounds: int
     keep: float
+
+    def last_round(self, left: float) -> Shares:
+        """What the last round spends: all that is ``left``."""
+        rest = INFORMATION + self.outer + self.squares + COUNTS
+        return Shares(
+            information=left * INFORMATION,
+            score=left * (1 - rest),
+            outer=left * self.outer,
+            squares=left * self.squares,
+            counts=left * COUNTS,
+        )
 
 
 def plan_glm_rounds(

@@ -24,7 +24,6 @@ from dpstats.models.glm.family import Family
 from dpstats.models.glm.lengths import longer_than_rows, no_more_than_rows, row_lengths
 from dpstats.models.glm.model import Model, evened, informed
 from dpstats.models.glm.planning import (
-    COUNTS,
     INFORMATION,
     GlmPlan,
     RoundShares,
@@ -95,13 +94,41 @@ _FLATTER = 0.75
 class GlmRounds(ScoreRounds[GlmStep]):
     """Rounds of a generalised linear fit: the curvature is released in each of them.
 
-    ``longest`` is how long rows are, where no score is longer; ``weighs``: whether rows may have any
-    weight or offset; ``trials``: whether responses may be averages over as many trials as rows weigh;
-    ``bounded``: whether no score is much longer than its row; ``few``: the effects of levels and marks.
-    At the anchor, ``expected`` are the scores of typical rows under the model, ``unseen`` is the noise
-    of counts of scores, ``stray`` how many of these are longer than rows are known to be, and ``beyond``
-    what they may have beyond the last cut. Steps from ``turned_at`` on are in the coordinates of the
-    last.
+    Attributes
+    ----------
+    family : Family
+    start : StartingPoint
+    shares : GlmPlan
+    price : RoundShares
+        What the next round spends, if it is not the last.
+    penalty : (d, d) array
+        That of a ridge.
+    guesses : (float or None, float or None)
+        90 % quantiles of the lengths of information rows and of scores: expected ones, or the last seen.
+    scoring : float
+        Relative difference of expected and observed information.
+    persons : PersonCounts or None
+    longest : Tail or None
+        How long rows are, where no score is longer.
+    weighs, trials : bool
+        Whether rows may have any weight or offset, and whether responses may be averages over as many
+        trials as rows weigh.
+    bounded : bool
+        Whether no score is much longer than its row.
+    few : (d,) array of bool
+        The effects of levels and marks.
+    expected : Expected or None
+        Scores of typical rows at the anchor, under the model.
+    unseen, stray, beyond : float
+        Noise of the counts of scores there; how many are longer than rows are known to be; and what they
+        may have beyond the last cut.
+    seen : list of ReleasedInformation
+    curvature : Curvature or None
+        Pooled over these.
+    lines : list of Diagnostic
+        One for each step.
+    turned_at : int
+        Steps from here on are in the coordinates of the last.
     """
 
     family: Family
@@ -150,7 +177,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         rows = n if square > 0 else None
         tail = tail_of(histograms[1], lengths[1], n, rows=rows) if last else None
         long = None if tail is None else self._long_scores(tail)
-        costs = _costs(shares, session.left, price, last)
+        costs = shares.last_round(session.left) if last else price.before_last()
         coef = self.coordinates.back @ self.anchor
         if last or self.family.binary or self.start.rows is not None:
             self.expected = self.start.expected(self.family, coef)
@@ -570,17 +597,3 @@ def _step_line(k: int, step: GlmStep, curvature: Curvature, n: int) -> Diagnosti
 
 def _scale(histogram: LogHistogram, guess: float | None) -> float:
     return clamp_to_safe_range(histogram.quantile(0.9) or guess or histogram.peak())
-
-
-def _costs(plan: GlmPlan, left: float, price: RoundShares, last: bool) -> Shares:
-    """Shares of a round."""
-    if not last:
-        return Shares(information=price.information, score=price.score)
-    rest = INFORMATION + plan.outer + plan.squares + COUNTS
-    return Shares(
-        information=left * INFORMATION,
-        score=left * (1 - rest),
-        outer=left * plan.outer,
-        squares=left * plan.squares,
-        counts=left * COUNTS,
-    )

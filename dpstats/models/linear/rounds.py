@@ -87,7 +87,24 @@ class LinearStep:
 class LinearRounds(ScoreRounds[LinearStep]):
     """Rounds of a linear fit: its curvature is known before them.
 
-    ``oblique``, of instruments: what a score is multiplied by, where the curvature is the identity.
+    Attributes
+    ----------
+    ready : Prepared
+    ridge : float
+    measured, noise_sd : bool, float
+        Whether the last counts of scores showed their scale, and the noise of these counts.
+    before : float or None
+        Scale of the scores in the round before.
+    oblique : (d, d) array or None
+        Of instruments: what a score is multiplied by, where the curvature is the identity.
+    scores : list of Seen
+        Lengths of scores in each round.
+    looks : list of Look
+        What each score says of second moments.
+    unforeseen : Unforeseen or None
+        Second moments that scores had told of, and ``since`` which round.
+    carefully : bool
+        Whether steps are kept short: far rows may lean by more than second moments know.
     """
 
     ready: Prepared
