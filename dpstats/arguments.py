@@ -318,7 +318,7 @@ _LINEAR = (
 )
 _CAPTION = "captions are those of a page: etable(fit).to_latex(caption='...')"
 _COMPARED = "variables={'x': 10, 'g': ('a', 'b')} says what is compared"
-_THERE: dict[str, dict[str, str]] = {
+_ELSEWHERE_OF: dict[str, dict[str, str]] = {
     "predict": {"type": "predictions are on the scale of the response"},
     "predictions": {
         "hypothesis": _HYPOTHESIS,
@@ -344,7 +344,7 @@ _THERE: dict[str, dict[str, str]] = {
         "se": _BY_PERSON,
     },
 }
-"""The same for arguments of one function."""
+"""What other packages' arguments of these functions are here."""
 _NEEDED = {
     _AT: "newdata",
     _BY: "covariance",
@@ -497,7 +497,7 @@ def _instead(function: str, name: str, known: Sequence[str]) -> str:
     """What to type for an argument that a function does not have."""
     if name == "alpha" and "level" in known:
         return "level=0.95 stands for alpha=0.05"
-    there = _THERE.get(function, {})
+    there = _ELSEWHERE_OF.get(function, {})
     if name in there:
         return there[name]
     meant = next((own for own in known if name in _SPELLED.get(own, ())), None)

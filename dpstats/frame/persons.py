@@ -148,7 +148,7 @@ class Census:
 
     @property
     def lots(self) -> Lots:
-        """Those of all persons, by their numbers."""
+        """Lots of all persons, by the numbers of these."""
         return np.array([_hash_of(name) for name in self._known], dtype=np.uint64)
 
 
@@ -199,7 +199,7 @@ def contents_of(*columns: npt.NDArray[np.float64]) -> Lots:
 
 
 def contents_of_texts(texts: npt.NDArray[Any]) -> Lots:
-    """The same of texts, in bytes."""
+    """A number for each text that follows from its bytes."""
     codes, known = pd.factorize(texts)
     return np.array([*map(_hash_of, known), 0], dtype=np.uint64)[codes]
 

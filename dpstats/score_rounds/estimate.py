@@ -449,7 +449,7 @@ def least_visible(curvature: Curvature) -> float:
 
 
 def hidden_directions(curvature: Curvature) -> Floats:
-    """Those that the noise of the curvature hides, (d, k)."""
+    """Directions that the noise of the curvature hides, (d, k)."""
     values, vectors = np.linalg.eigh(curvature.released)
     return np.asarray(vectors[:, values < least_visible(curvature)])
 

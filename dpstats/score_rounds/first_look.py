@@ -45,7 +45,7 @@ _TELLING, _SAME = 8, 1e-10
 _AMPLE = 2.5
 """Times `least_budget`, from which a fit without public rows is about as good as one with others."""
 _PLENTY = 4.0
-"""The same, from which few public rows of a level are worth less than none."""
+"""Times `least_budget`, from which few public rows of a level are worth less than none."""
 _FEW = 8
 """Public rows for a column, fewer than which hardly tell its coordinates."""
 _LARGEST = 2.0**190

@@ -197,7 +197,7 @@ class PersonRows(ScoreRows):
 
     @one_pass
     def response_counts(self, lowest: int, octaves: int) -> Integers:
-        """The same of a person's mean: who is replaced leaves one bin, another enters one."""
+        """Histogram of means of |y| exp(-eta): who is replaced leaves one bin, another enters one."""
 
         def means(slab: Any) -> tuple[Floats]:
             return (slab.persons(over_mean(slab)) / np.maximum(slab.rows, 1.0),)

@@ -140,7 +140,7 @@ class Vectors:
         return Vectors(self.z[:, longer], self.norm[longer], self.factor[longer] * rest)
 
     def less(self, part: Floats) -> Vectors:
-        """Those of z - w w'z, w being a vector shorter than 1."""
+        """Vectors of z - w w'z in place of z, w being a vector shorter than 1."""
         w = part[:, None]
         z = np.array(self.z, dtype=np.float64, order="C")
         z -= w * added_up(w * z)
@@ -311,7 +311,7 @@ class ScoreRows(WhitenedRows[Slab]):
         return slab.seen[1]
 
     def _found(self, slab: Slab, anchor: Floats) -> tuple[Floats, Floats, Floats]:
-        """The same, anew."""
+        """What `_working` gives, computed anew."""
         found = self._family.working(self._predictor(slab, anchor), slab.y)
         r, h = (_finite(v) for v in found[:2])
         e = r if found[2] is found[0] else _finite(found[2])

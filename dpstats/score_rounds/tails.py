@@ -391,13 +391,13 @@ def _slopes_and_bends() -> tuple[Floats, Floats]:
 
 @cache
 def _grid_law() -> Floats:
-    """`_law` of all of them at the lengths of `_GRID`: the same for every histogram."""
+    """All laws of the body at the lengths of `_GRID`: the same for every histogram."""
     return _law(np.log(_GRID), *_slopes_and_bends())
 
 
 @lru_cache(maxsize=4)
 def _grid_law_of(rows: int) -> Floats:
-    """The same, as far as `_LONGEST` of so many rows: farther out most tables have none.
+    """`_grid_law` as far as `_LONGEST` of so many rows: farther out most tables have none.
 
     Their mean is next to all of what a power adds there, as would a lottery ticket that wins once in
     three tables. Notes say how many rows noise may hide.

@@ -166,7 +166,7 @@ def fit_alone(
     axes: Axes,
     tails: CutTails,
 ) -> MomentsFit:
-    """The same without public rows; the kind by the likelihood of what is released.
+    """The classifier without public rows; its kind by the likelihood of what is released.
 
     ``tails``: of features in units of their scales.
     """

@@ -63,15 +63,15 @@ class Places:
 
     @property
     def near_rows(self) -> NDArray[np.bool_]:
-        """Points of the cover that surely have rows, whose mean is not far from them."""
+        """Which points of the cover surely have rows, whose mean is not far from them."""
         return self.sure & (self.from_rows < _BESIDE)
 
     @property
     def beside(self) -> Floats:
-        """The same, as points."""
+        """Points of the cover near rows."""
         return self.cover[self.near_rows]
 
     @property
     def among(self) -> Floats:
-        """Those that lie among rows, or at their end."""
+        """Points of the cover that lie among rows, or at their end."""
         return self.cover[self.sure & (self.from_rows < _AT_AN_END)]

@@ -54,7 +54,7 @@ class SeenTail:
         return self._share_of(self.variance)
 
     def _share_of(self, left: float) -> Floats:
-        """The same of a variance of which cuts leave so much."""
+        """`spread_loss`, of a variance of which cuts leave so much."""
         more = self.losses.second / left
         return np.asarray(np.sqrt(self.losses.weight @ (more / (1 + more)) ** 2))
 

@@ -345,7 +345,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         return self._with_public(self.far_scores(tail, expected=not self.trials))
 
     def _with_public(self, long: LongScores) -> LongScores:
-        """And what public rows have of it at the same anchor, where there are some.
+        """Long scores, with what public rows have of them at the same anchor, where there are some.
 
         Less what the family expects, as of private rows: rare outcomes have long scores by nature.
         """

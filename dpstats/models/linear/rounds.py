@@ -140,7 +140,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     @property
     def curvature_of_rows(self) -> Curvature:
-        """The same of rows as they were whitened."""
+        """`curvature`, of rows as they were whitened."""
         seen, more = self.ready.curvature, self.unforeseen
         if more is None:
             return seen
