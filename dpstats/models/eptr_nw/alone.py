@@ -56,7 +56,7 @@ lie two rows of a hundred at most."""
 _ASIDE = 0.3
 """Scales by which the first centre lies below the location: many rows may have just that value, and a
 histogram of residuals does not count those that are zero."""
-_FEW = 6
+_BANDWIDTHS = 6
 """Bandwidths that all rows lie within, from where a default one is too wide for them."""
 _OF_MARKS = 0.25
 """Bandwidth for a covariate of zeros and ones, which hardly mixes both."""
@@ -171,7 +171,7 @@ def curve_alone(rows: RowSource, task: AloneTask, total: Privacy, noise: Noise) 
         if last.default:
             shown = default_points(among.min(axis=0), among.max(axis=0), among)
             last = replace(last, shown=shown)
-        if task.sizes is None and d == 1 and len(among) < _FEW:
+        if task.sizes is None and d == 1 and len(among) < _BANDWIDTHS:
             notes += wide_note(task.design.terms[1])
     values = replace(values, surely=_SURELY, told=last.centre)
     done = finished(values, last, tuple(session.releases), rows.n)

@@ -14,7 +14,7 @@ from dpstats.score_rounds.notes import out_of_sight
 _HALF = 0.5
 _NAMED = 6
 """Points beyond the range that a note names one by one."""
-_FEW = 3
+_TELL_SCALE = 3
 """Public responses that differ from the most frequent one, below which they tell no scale."""
 FAR_FROM_RANGE = "covariates farther than a bandwidth from the range of the curve"
 _YES_NO = 2
@@ -29,7 +29,7 @@ def plan_notes(setting: CurveSetting | None, counts_sd: float, n: int) -> tuple[
     ``setting``: of public rows, if any.
     """
     notes = []
-    if setting is not None and setting.varied is not None and setting.varied < _FEW:
+    if setting is not None and setting.varied is not None and setting.varied < _TELL_SCALE:
         one = setting.varied == 1
         notes.append(
             f"Only {setting.varied} of the {setting.m} public responses differ{'s' * one} from all "

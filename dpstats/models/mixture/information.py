@@ -26,7 +26,7 @@ _LEAST = 1e-4  # information, as a part of what it were if the shares of all row
 
 
 @dataclass(frozen=True)
-class Scores:
+class ReleasedScores:
     """Released mean scores of a row, in the order of the module's docstring, and their noise sd."""
 
     value: Floats
@@ -117,7 +117,7 @@ def _simulated(
 def one_step(
     mixture: Mixture,
     whitenings: list[Whitening],
-    scores: Scores,
+    scores: ReleasedScores,
     n: float,
     m: float,
     earlier: float,
@@ -128,7 +128,7 @@ def one_step(
 
     Parameters
     ----------
-    scores : Scores
+    scores : ReleasedScores
     n, m : float
         Private rows, and public ones that the mixture comes from.
     earlier : float

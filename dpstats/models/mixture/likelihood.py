@@ -26,7 +26,7 @@ from dpstats.models.gaussian.releases import AugmentedMoments, CutRows
 from dpstats.models.gaussian.rounds import Rounds
 from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.fit import Component, MixtureFit
-from dpstats.models.mixture.information import Scores, Step, one_step, size_of, svec, unsvec
+from dpstats.models.mixture.information import ReleasedScores, Step, one_step, size_of, svec, unsvec
 from dpstats.models.mixture.misfit import Misfit, ShapeOf, misfit_of, shapes_of
 from dpstats.models.mixture.releases import MixtureSession
 from dpstats.models.mixture.soft import (
@@ -186,7 +186,7 @@ def _round(
     return *_moved(mixture, whitenings, step, rows, m, radius, kind, narrow), cut
 
 
-def _scores(mixture: Mixture, lifted: AugmentedMoments, n: float, kept: float) -> Scores:
+def _scores(mixture: Mixture, lifted: AugmentedMoments, n: float, kept: float) -> ReleasedScores:
     """Mean scores of a row, from released numbers, sums and squares."""
     d = mixture.d
     counts, corner = lifted.counts[:, None], kept * svec(np.eye(d))
@@ -201,7 +201,7 @@ def _scores(mixture: Mixture, lifted: AugmentedMoments, n: float, kept: float) -
         [np.repeat(lifted.sums_sd[:, None], d, axis=1), of_squares / 2, lifted.counts_sd[:, None]],
         axis=1,
     )
-    return Scores(value.ravel(), sd.ravel() / n)
+    return ReleasedScores(value.ravel(), sd.ravel() / n)
 
 
 def _moved(
