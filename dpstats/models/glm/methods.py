@@ -60,14 +60,11 @@ class GlmTaskForN:
     @classmethod
     def of(cls, task: GlmTask, n: int) -> GlmTaskForN:
         """What public facts say of a fit of n rows; raises where they do not suffice."""
-        plain = task.family.canonical and task.family.binary
-        limits: ScoreBounds | None = ScoreBounds(1.0, 0.25) if plain else None
-        log_factor = 1 + math.log(2 * n / task.eta)
-        start = None
+        log_factor, start = 1 + math.log(2 * n / task.eta), None
+        rows = task.known if task.method == "pmt" else None
+        limits = papers_limits(task.family, rows, log_factor)
         if task.method == "pmt":
-            limits = _require_limits(
-                papers_limits(task.family, task.known, log_factor), task.family
-            )
+            limits = _require_limits(limits, task.family)
         elif task.moments is not None and not task.alone:
             start = public_start(task.family, task.moments, task.known)
         return cls(task, limits, start, log_factor)
