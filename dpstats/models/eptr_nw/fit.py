@@ -335,7 +335,7 @@ def _answered(
 
 
 PapersPoints = tuple[ApproximatePrivacy, tuple[SafetyTest, ...]]
-"""Algorithm 5 at every point of ``at=``: what each may terms, and its test."""
+"""Algorithm 5 at every point of ``at=``: what each may spend, and its test."""
 
 
 def papers_points(setting: CurveSetting, degree: Any, terms: SafetyTerms) -> PapersPoints:
