@@ -21,6 +21,8 @@ _BLURRED = 0.2
 """Noise of a mean square, over the square of the scale, beyond which it would say little."""
 DROWNING = 0.3
 """Largest eigenvalue of the noise of second moments, beside which they are 1."""
+_LOUD, _TOO_MUCH = 0.6, 0.15
+"""The same where a quieter cut takes more than that off their mean."""
 _UNSEEN = 0.03
 """Noise of a mean square, over what normal errors alone leave of it, that nobody would see."""
 _NOTHING = 1e-4
@@ -312,16 +314,21 @@ def noise_of_moments(length: Floats, n: int, d: float, mu: float) -> Floats:
     return np.asarray(2 * math.sqrt(d) * length**2 / (n * mu))
 
 
-def cut_of_moments(tail: Tail, n: int, d: int, mu: float) -> float:
+def cut_of_moments(tail: Tail, n: int, d: int, mu: float, *, steps: bool = False) -> float:
     """Length at which rows are cut for their second moments.
 
     What is lost, the mean of |z|^2 - R^2 over longer rows, may all lie in one direction. Their noise is
-    kept below `DROWNING`, as far as rows of the expected length sqrt(d) are not cut.
+    kept below `DROWNING`, as far as rows of the expected length sqrt(d) are not cut. Where they are used
+    for ``steps`` alone, and not to tell which directions are seen, more noise is borne rather than cuts
+    that make each step too long, as where most of what is told of a rare group is in its few rows.
     """
-    noise = noise_of_moments(tail.lengths, n, d, mu)
-    allowed = (noise <= DROWNING) | (tail.lengths <= 1.2 * math.sqrt(d))
-    error = np.where(allowed, noise**2 + tail.excess(2) ** 2, np.inf)
-    best = int(np.argmin(error)) if allowed.any() else 0
+    noise, lost = noise_of_moments(tail.lengths, n, d, mu), tail.excess(2)
+    for loudest in (DROWNING, _LOUD) if steps else (DROWNING,):
+        allowed = (noise <= loudest) | (tail.lengths <= 1.2 * math.sqrt(d))
+        error = np.where(allowed, noise**2 + lost**2, np.inf)
+        best = int(np.argmin(error)) if allowed.any() else 0
+        if lost[best] <= _TOO_MUCH * d:
+            break
     return float(tail.lengths[best])
 
 

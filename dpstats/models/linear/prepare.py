@@ -256,7 +256,7 @@ def _share_of_moments(
 ) -> float:
     """The share of the second moments that suits rows of these lengths, as those of rare levels."""
     n, d, mu, (_, gram) = session.n, len(moments.terms), session.total.mu, plan.stages[0]
-    square = cut_of_moments(lengths.tail, n, d, mu * math.sqrt(gram)) ** 2
+    square = cut_of_moments(lengths.tail, n, d, mu * math.sqrt(gram), steps=True) ** 2
     known = moments.cross is not None
     how = plan_linear(n, d, mu, moments.m, known, square=square, instruments=True)
     return how.stages[0][1]
@@ -271,7 +271,7 @@ def _curvature(
     many rows are longer than a length.
     """
     tail = lengths.tail
-    radius = cut_of_moments(tail, session.n, d, session.total.mu * math.sqrt(share))
+    radius = cut_of_moments(tail, session.n, d, session.total.mu * math.sqrt(share), steps=True)
     found = whitened_moments(session, share, d, radius)
     used = shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged)
     taken = float(np.interp(radius, tail.lengths, tail.excess(2)))
