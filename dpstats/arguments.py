@@ -332,7 +332,11 @@ _ELSEWHERE_OF: dict[str, dict[str, str]] = {
         **dict.fromkeys(("contrast", "contrasts"), _COMPARED),
         **dict.fromkeys(("ratio", "fun", "measure"), "comparison='ratio' has ratios of means"),
     },
-    "etable": {"title": _CAPTION, "caption": _CAPTION},
+    "summary": {"vcov": "errors are those of the fit: fit.update(vcov='iid').summary()"},
+    "etable": {
+        **dict.fromkeys(("title", "caption"), _CAPTION),
+        "vcov": "errors are those of each fit: etable(fit.update(vcov='iid'))",
+    },
     "dp_lm": {
         "family": "families are those of dp_glm: "
         "dp_glm(formula, data, public, family='binomial', mu=1)"
@@ -383,6 +387,7 @@ _SPELLED = {
     "labels": ("dict", "coef_rename", "coef_map"),
     "interval": ("coefstat", "show_ci"),
     "exponentiate": ("eform", "exp"),
+    "bandwidth": ("bw", "bws", "h"),
 }
 """Names of arguments, and what the same is called elsewhere."""
 
@@ -548,6 +553,9 @@ def check_size(n: int, d: int, of: str = "rows") -> None:
         )
 
 
+_FILES = {"file", "path", "filename", "buf", "path_or_buf"}
+
+
 def returning_text(
     method: Callable[Concatenate[_T, _P], str],
 ) -> Callable[Concatenate[_T, _P], str]:
@@ -555,7 +563,7 @@ def returning_text(
 
     @wraps(method)
     def named(self: _T, /, *given: _P.args, **arguments: _P.kwargs) -> str:
-        if given:
+        if given or not _FILES.isdisjoint(arguments):
             name = method.__name__
             taken = " It takes its arguments by name." if places else ""
             raise ArgumentError(

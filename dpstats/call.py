@@ -196,9 +196,9 @@ class Call(Generic[_Spent]):
         first = None if unit.person is None else FirstRows(unit.person, unit.rows)
         return Charged(self, text, data, charge, first)
 
-    def noise(self) -> Noise:
-        """What the mechanisms of the call draw from."""
-        return make_noise(self.seed)
+    def noise(self, stream: int = 0) -> Noise:
+        """What the mechanisms of the call draw from; with one seed another ``stream`` is other noise."""
+        return make_noise(None if self.seed is None else self.seed + stream * 2**64)
 
 
 @dataclass(frozen=True)

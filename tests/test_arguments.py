@@ -179,6 +179,8 @@ def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -
         (lambda: FIT.comparisons(PUBLIC, fun="ratio"), r"comparison='ratio'"),
         (lambda: FIT.comparisons(PUBLIC, contrast="pairwise"), r"variables=\{'x': 10"),
         (lambda: FIT.predictions(PUBLIC, transform="exp"), "type='link'"),
+        (lambda: FIT.summary(vcov="iid"), r"fit\.update\(vcov='iid'\)"),
+        (lambda: etable(FIT, vcov="iid"), r"fit\.update\(vcov='iid'\)"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, se="hetero"), "vcov='hetero'"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, family="poisson"), "dp_glm"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, model="random"), "no random effects"),
@@ -328,3 +330,7 @@ def test_methods_that_return_a_text_say_how_a_file_is_written() -> None:
             of.to_json("fit.json")
     with pytest.raises(ArgumentError, match=r"write_text\(x\.to_latex\(\)\).* It takes"):
         FIT.summary().to_latex("fit.tex")
+    with pytest.raises(ArgumentError, match=r"write_text\(x\.to_html\(\)\)"):
+        FIT.summary().to_html(path="fit.html")
+    with pytest.raises(AttributeError, match=r"write_text\(page\.to_html\(\)\)"):
+        FIT.summary().save("fit.html")

@@ -39,7 +39,7 @@ def test_a_shared_argument_is_indented_as_its_name_is() -> None:
 
     page = inspect.getdoc(documented(function)) or ""
     assert page.split("\n")[4:6] == ["eta : float", "    Failure probability of the bounds."]
-    assert page.endswith("for release.\n    More of it.")
+    assert page.endswith("go together.\n    More of it.")
 
 
 def _reference() -> ModuleType:

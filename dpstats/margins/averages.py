@@ -63,6 +63,8 @@ _NOTED, _MUCH = 1.0, 0.06
 """What a cut moves at most, in standard errors and of an average, from which it is spoken of."""
 _COUNTED = 1 / 3
 """Share of it that standard errors count, if more is not expected."""
+_STREAM = 1
+"""Of seeded noise: a fit before has the same seed as a rule, and errors are added up."""
 
 
 class ReleaseOptions(TypedDict, total=False):
@@ -182,7 +184,7 @@ def private_averages(
     with call.charged(call.text(fit.design.formula, given), data) as charged:
         rows = charged.rows(task.changes)
         _check_size(rows.n, task, call)
-    found, session = _averages(task, rows, call.per_row, call.noise())
+    found, session = _averages(task, rows, call.per_row, call.noise(_STREAM))
     statement = charged.statement(session.releases, session.seeded or fit.privacy.seeded)
     frame = found.frame(task, half, freedom, tested=what != "predictions")
     notes = (

@@ -74,7 +74,8 @@ progress : bool, optional
     than two seconds.""",
     "seed": """\
 seed : int, optional
-    Reproducible noise for teaching and tests; the result states that it is not for release.""",
+    Reproducible noise for teaching and tests; the result states that it is not for release. In a
+    simulation each call needs its own: with one seed the noises of two calls go together.""",
     "second_moments_paper": """\
 Cao, Bi and Zhang, "Differentially Private Truncation of Unbounded Data Via Public Second Moments",
 Statistica Sinica.""",

@@ -56,6 +56,9 @@ pre.dpstats { margin: 0.4em 0; color: inherit; background: transparent; }
 """
 
 
+_AS_FILE = "pathlib.Path('page.html').write_text(page.to_html())"
+
+
 class Printed:
     """What Python and Jupyter show as text and HTML: a page, or what has one."""
 
@@ -445,6 +448,14 @@ class Page(Printed):
     """
 
     parts: tuple[Part, ...]
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("save", "write", "to_file"), _AS_FILE),
+        **dict.fromkeys(("to_word", "to_docx"), f"to_html(), which Word opens: {_AS_FILE}"),
+        "to_excel": "to_csv()",
+    }
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(self, name, self.other_names)
 
     def full(self) -> Page:
         """The page with everything that it shows in short."""

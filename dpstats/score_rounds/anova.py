@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 
-from dpstats.arguments import shown, spelled
+from dpstats.arguments import listed, shown, spelled
 from dpstats.errors import ArgumentError
 from dpstats.report.result import Coefficients
 from dpstats.report.wald import UNKNOWN, WaldTest, nested_page, terms_page
@@ -136,9 +136,11 @@ def anova(fit1: Model, fit2: Model | None = None, *, type: int | str = 1) -> Ano
     else:
         matrix = restrictions(small.design, large.design)
         if matrix is None:
+            lacking = [t for t in small.coefficients.terms if t not in c.terms]
             raise ArgumentError(
                 "anova compares nested models: every column of one fit must be in the other, or a sum "
-                f"of its columns. Columns here: {list(small.coefficients.terms)} and {list(c.terms)}."
+                f"of its columns. The smaller model alone has {listed(lacking)}; the larger one "
+                f"{listed(extra)}."
             )
         test = WaldTest.that_hold(c, matrix)
     derived = large.privacy.derived if small.privacy is large.privacy else None

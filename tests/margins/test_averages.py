@@ -15,12 +15,14 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+import dpstats.call
 from dpstats import Budget, BudgetExceeded, dp_feols, dp_glm, dp_lm, public_moments
 from dpstats.audit.registry import CLAIMS
 from dpstats.errors import ArgumentError, DPStatsError, PrivacyError, SchemaError
 from dpstats.frame import PublicMoments
 from dpstats.margins.averages import PrivateMargins
 from dpstats.margins.verbs import MarginalModel
+from dpstats.mechanism.noise import Noise
 from tests.audits.changes import changes
 from tests.audits.verdict import judge
 from tests.audits.watched import Watched
@@ -549,3 +551,23 @@ def test_ratios_of_means_are_those_of_averages() -> None:
     ):
         with pytest.raises(ArgumentError, match=says):
             fit.comparisons(**wrong)
+
+
+def test_averages_and_a_fit_of_one_seed_have_noises_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are added up in a simulation that gives both one number: intervals were too short."""
+    seeds: list[int | None] = []
+    make = dpstats.call.make_noise
+
+    def remembered(seed: int | None) -> Noise:
+        seeds.append(seed)
+        return make(seed)
+
+    monkeypatch.setattr(dpstats.call, "make_noise", remembered)
+    fit = dp_lm("y ~ x", TABLE, TABLE, mu=2, seed=7)
+    fit.predictions(data=TABLE, mu=2, seed=7)
+    fit.predictions(data=TABLE, mu=2)
+    assert seeds[0] == 7
+    assert len(set(seeds)) == 3
+    assert seeds[2] is None

@@ -85,8 +85,6 @@ LEAST = 1e-3
 """Of all shares of a total the smallest, of counts in a last round that has little left."""
 _LEFT = 0.2
 """Of a total, what a first look at private rows leaves at least, after a round from public ones too."""
-_IMPOSSIBLE = 0.03
-"""Share of rows that are not used from which it is said: responses may be of another family."""
 
 
 @dataclass(frozen=True)
@@ -395,7 +393,7 @@ class _Ended:
         if start.hidden is not None and not partly:
             unknown = start.hidden
         notes: tuple[str, ...] = () if start.enough else TOO_LITTLE
-        notes += unused_note(summary, design, persons, alone, _IMPOSSIBLE, domain)
+        notes += unused_note(summary, design, persons, alone, domain)
         notes += () if alone else few_rows_note(n, len(terms), mu, persons)
         if partly or start.hidden is not None:
             notes += hidden_note(terms, unknown, start.nothing)

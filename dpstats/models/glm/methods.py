@@ -185,7 +185,7 @@ def _without_rows(fit: GlmFit, family: Family) -> GlmFit:
         f"responses that are {family.domain}. Look at missing values and at levels too."
     )
     estimate = without_columns(fit.estimate)
-    return replace(fit, estimate=estimate, system=None, notes=(note, *fit.notes))
+    return replace(fit, estimate=estimate, system=None, notes=(note,))  # says all of theirs
 
 
 def from_private_rows(
