@@ -148,6 +148,8 @@ _LESS: dict[tuple[str, str], float] = {
     ("dp_lm anchored", "outer"): 0.7,
     ("dp_feols rows", "second moments"): 0.9,
     ("dp_feols rows", "outer"): 0.7,
+    ("dp_feols rows", "second moments"): 0.87,
+    ("dp_lm anchored", "second moments"): 0.87,
     ("dp_feols within", "second moments"): 0.9,
     ("dp_feols within", "outer"): 0.9,
     ("dp_glm anchored", "mean of long scores"): 0.49,
