@@ -191,6 +191,11 @@ def test_an_argument_of_one_function_elsewhere_is_answered(ask: Any, said: str) 
         ask()
 
 
+def test_a_budget_says_what_its_parts_are_called() -> None:
+    with pytest.raises(AttributeError, match="here it is remaining"):
+        Budget(mu=1).left  # noqa: B018
+
+
 def test_what_hc1_stands_for_is_what_is_printed() -> None:
     fit = dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, vcov="HC1", seed=1)
     assert fit.call == FIT.call

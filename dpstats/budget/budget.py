@@ -13,7 +13,7 @@ import threading
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import pandas as pd
 
@@ -41,10 +41,17 @@ from dpstats.budget.workers import (
     worked_for,
 )
 from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded
-from dpstats.report.table import Page, Printed
+from dpstats.report.table import Page, Printed, no_attribute
 
 SLACK = 1e-5
 """What calls that hold up to a probability may add of it, in a budget of mu or rho."""
+
+
+_OTHER_NAMES = {
+    **dict.fromkeys(("left", "available", "balance"), "remaining"),
+    **dict.fromkeys(("ledger", "calls", "history"), "entries"),
+    "split": "mu=budget.total.mu / 4**0.5 in each of four calls",
+}
 
 
 class Budget(Printed):
@@ -167,6 +174,9 @@ class Budget(Printed):
     def spent(self) -> Composed:
         """What the calls so far cost together: ``.mu``, ``.rho``, ``.epsilon(delta)``, ``.slack``."""
         return self._read().spent
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(self, name, _OTHER_NAMES)
 
     @property
     def remaining(self) -> Total:

@@ -88,12 +88,11 @@ def margins_page(frame: pd.DataFrame, title: str, law: str = "z") -> Page:
     """A table of estimates as it prints; of a long one the first lines, and how many more there are."""
     columns = []
     for name, values in frame.head(_MOST_LINES).items():
+        known = [None if pd.isna(value) else value for value in values]
         if name == "p_value":
-            columns.append(
-                Column(f"Pr(>|{law}|)", format_pval(list(values), p_digits()), list(values))
-            )
+            columns.append(Column(f"Pr(>|{law}|)", format_pval(known, p_digits()), known))
         elif values.dtype.kind == "f":
-            columns.append(Column.of(str(name), list(values), shown_digits(4), none="NA"))
+            columns.append(Column.of(str(name), known, shown_digits(4), none="NA"))
         else:
             columns.append(Column(str(name), [str(v) for v in values], align="l"))
     notes = (_NO_ERROR,) if "std_error" in frame and frame.std_error.isna().any() else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def plot_estimates(frame: pd.DataFrame, null: float | None, ax: Any) -> Any:
     label = _LABEL.get(estimate, estimate)
     if frame[names[0]].dtype.kind == "f" and frame[names[0]].nunique() > 1:
         return _curves(frame, names, estimate, label, ax)
-    lines = [folded(" ".join(map(str, line))) for line in frame[names].itertuples(index=False)]
+    lines = [folded(_line_of(names, line)) for line in frame[names].itertuples(index=False)]
     ax = axes(ax, tall(lines))
     if null is not None:
         ax.axvline(null, color=GREY, linewidth=0.8, zorder=0)
@@ -74,6 +75,14 @@ def plot_estimates(frame: pd.DataFrame, null: float | None, ax: Any) -> Any:
     finish(ax, f"{label} and interval", "")
     ax.spines["left"].set_visible(False)
     return ax
+
+
+def _line_of(names: Sequence[str], values: Sequence[Any]) -> str:
+    """What a line is called: its levels; and of what a contrast is, where that has more."""
+    *within, last = map(str, values)
+    if names[-1] != "contrast" or not within:
+        return " ".join([*within, last])
+    return f"{', '.join(f'{n} {v}' for n, v in zip(names, within, strict=False))}: {last}"
 
 
 def _curves(frame: pd.DataFrame, names: list[str], estimate: str, label: str, ax: Any) -> Any:

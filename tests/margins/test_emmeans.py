@@ -79,6 +79,15 @@ def test_other_contrasts_are_those_of_r() -> None:
     assert list(ratios.frame.contrast) == ["B / A"] * 3
 
 
+def test_what_has_no_error_prints_as_na() -> None:
+    rare = pd.DataFrame({"g": np.repeat(["a", "b", "c"], [1990, 2000, 10])})
+    rare["y"] = np.random.default_rng(1).normal(size=len(rare))
+    fit = dp_lm("y ~ g", rare, mu=0.7, seed=1, limits={"g": ["a", "b", "c"]})
+    for page in (str(fit.emmeans("g")), str(fit.emmeans("g").contrasts())):
+        assert "NA" in page
+        assert "NaN" not in page
+
+
 def test_means_at_values_of_a_number() -> None:
     """emmeans(lm(breaks ~ wool * x), ~ wool | x, at = list(x = c(0, 10)))"""
     table = WARP.assign(x=np.arange(54.0) % 20, m=np.arange(54) % 2)

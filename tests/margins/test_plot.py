@@ -57,6 +57,14 @@ def test_means_against_a_number_are_curves_one_for_each_other_name() -> None:
     assert ax.get_xlabel() == "age"
 
 
+def test_contrasts_within_a_level_say_which() -> None:
+    table = _PRIVATE.assign(h=np.where(_PRIVATE.age > 40, "old", "young"))
+    fit = dp_lm("y ~ g * h", table, table[:200], mu=1, seed=1)
+    ax = fit.emmeans("g", by="h").contrasts(method="trt.vs.ctrl").plot()
+    flat = [" ".join(label.split()) for label in _labels(ax)]
+    assert flat == ["h old: b - a", "h old: c - a", "h young: b - a", "h young: c - a"]
+
+
 def test_ratios_are_compared_to_one() -> None:
     fit = dp_glm("z ~ age + g", _PRIVATE, family="binomial", public=_PUBLIC, mu=1, seed=1)
     assert _vertical(fit.emmeans("g", type="response").contrasts().plot()) == [1.0]
