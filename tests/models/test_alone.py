@@ -748,6 +748,7 @@ def test_a_rate_is_found_whatever_the_size_of_exposures(size: float) -> None:
     assert (fit.se() < 0.06).all()
 
 
+@pytest.mark.slow
 def test_scores_of_a_probit_are_longer_than_their_rows() -> None:
     """Rare ones, and a column of few ones: cut as a logit's, slopes were 1.6 errors short on average.
 

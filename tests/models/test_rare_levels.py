@@ -41,6 +41,7 @@ _CASES: dict[str, tuple[Callable[..., Any], Callable[..., pd.DataFrame], int, fl
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", _CASES)
 def test_the_effect_of_a_rare_level_is_not_exaggerated(case: str) -> None:
     """It was, by 1.8 printed errors and more on average.

@@ -153,6 +153,7 @@ def test_the_smallest_table_reaches_the_target_and_a_smaller_one_does_not() -> N
     assert plan.smallest_n().iloc[1] < plan.smallest_n().iloc[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [0.25, 0.08])
 def test_one_curve_of_rehearsals_answers_every_budget(
     monkeypatch: pytest.MonkeyPatch, target: float

@@ -540,6 +540,7 @@ def _outcomes(rng: np.random.Generator, n: int, constant: float) -> pd.DataFrame
     return table.assign(y=(rng.uniform(size=n) < chance).astype(float))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [100, 300])
 def test_a_cut_does_not_run_away_from_outcomes_that_noise_hides(m: int) -> None:
     # errors of the fit without privacy are 0.07, and noise adds twice as much and more; a cut that

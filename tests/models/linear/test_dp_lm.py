@@ -647,6 +647,7 @@ def test_declared_limits_hold_for_weighted_rows() -> None:
     assert found.coef().to_numpy() == pytest.approx(expected.to_numpy(), abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_level_that_one_public_row_has_is_not_held_at_that_row() -> None:
     """Most scores of its private rows are cut: its errors were half as long as they are.
 
@@ -952,6 +953,7 @@ def test_public_rows_without_the_response_are_told_of_their_moments() -> None:
     assert dp_lm("y ~ x1", table, public_moments("~ x1", public), mu=1, seed=1).n == 500
 
 
+@pytest.mark.slow
 def test_a_step_that_followed_noise_tells_nothing_of_second_moments() -> None:
     """It comes back in the next score: sub-models without noise were half an error off."""
     rng = np.random.default_rng(2)

@@ -555,6 +555,7 @@ def test_overlapping_components_are_said_to_be() -> None:
     assert found.diagnostics().loc["overlap", "value"] > 0.05
 
 
+@pytest.mark.slow
 def test_a_last_round_that_was_long_is_said_to_be() -> None:
     """Two components three standard deviations apart, of 30 public rows: these two starts are far off.
 
