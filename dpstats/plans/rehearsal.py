@@ -8,7 +8,7 @@ simulated rows (`dpstats.plans.population`). No private row is there, and nothin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,8 +31,6 @@ _T = TypeVar("_T")
 _LARGEST = 40_000
 """Numbers in the largest table that is rehearsed; larger ones are scaled down."""
 _REPEATS = 5
-_UNSURE, _MORE = 0.4, 3
-"""Standard deviation of the logarithm of errors, from which so many times as many are rehearsed."""
 
 
 @dataclass(frozen=True)
@@ -187,17 +185,15 @@ class Rehearsal:
             return Predicted(n, unknown, unknown, 1.0, 0.0, ())
         counting = max(round(n * self.share), self.d + 2)
         few = min(counting, max(int(self.size * _LARGEST) // self.d, 2000))
-        raised = Privacy(total.mu * counting / few)
-        models: list[Model] = []
+        raised, models = Privacy(total.mu * counting / few), []
         with (
             one_blas_thread()
         ):  # tables are small: to start threads takes longer than to do without
-            for seed in range(_MORE * self.repeats):
-                if seed == self.repeats and not _spread(_known(models).sum(axis=1)) > _UNSURE:
-                    break
+            for seed in range(self.repeats):
                 rows = self.population.rows(few, np.random.default_rng([seed, 17]))
                 models.append(self.fitting(expected_rows(rows), raised, seed))
-        known = _known(models)
+        parts = np.array([[np.diag(_sampling(m)), np.diag(m.coefficients.privacy)] for m in models])
+        known = parts[np.isfinite(parts).all(axis=(1, 2))]
         silent = 1 - len(known) / len(models)
         sampling, privacy = np.full((2, self.d), np.nan)
         if silent <= 0.5:
@@ -212,12 +208,6 @@ class Rehearsal:
             _scaled(models[0], total, counting, back)._bounds() if bounds else (),
             _spread(known.sum(axis=1)),
         )
-
-
-def _known(models: Sequence[Model]) -> Floats:
-    """Sampling and privacy part (fits, 2, d) of the variances, of fits that know all."""
-    parts = np.array([[np.diag(_sampling(m)), np.diag(m.coefficients.privacy)] for m in models])
-    return np.asarray(parts[np.isfinite(parts).all(axis=(1, 2))])
 
 
 def _cuts_matter(model: Model) -> bool:

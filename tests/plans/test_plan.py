@@ -2,8 +2,6 @@
 
 import math
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -503,30 +501,3 @@ def test_a_plan_says_where_rehearsed_fits_warn_of_their_cuts() -> None:
     told = "rehearsed fits say that cuts may move"
     assert told in " ".join(str(plan_lm("y ~ x", public, 3000, 0.1)).split())
     assert told not in " ".join(str(plan_lm("log(y + 5) ~ x", public, 30_000, 4)).split())
-
-
-@pytest.mark.parametrize(("spread", "fits"), [(0.1, 5), (1.0, 15)])
-def test_more_fits_are_rehearsed_where_the_first_ones_differ(
-    spread: float, fits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The median of five was off by a factor, and budgets contradicted each other."""
-    monkeypatch.setattr(dpstats.plans.rehearsal, "expected_rows", lambda rows: rows)
-
-    def fitting(rows: Any, total: Privacy, seed: int) -> Any:
-        variance = np.exp(2 * spread * (-1) ** seed)
-        parts = SimpleNamespace(sampling=np.eye(1) * variance, privacy=np.eye(1) * variance)
-        return SimpleNamespace(
-            coefficients=parts, estimate=SimpleNamespace(classical=None), cautions=(), details=()
-        )
-
-    population = SimpleNamespace(rows=lambda n, rng: None)
-    found: Any = Rehearsal(population, fitting, 1.0, 1.0, 1.0, np.ones(1))  # type: ignore[arg-type]
-    calls: list[Any] = []
-
-    def noted(model: Any) -> bool:
-        calls.append(model)
-        return False
-
-    monkeypatch.setattr(dpstats.plans.rehearsal, "_cuts_matter", noted)
-    found.at(100, Privacy(1.0), bounds=False)
-    assert len(calls) == fits
