@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, Self
 
 import pandas as pd
 
@@ -41,20 +42,13 @@ from dpstats.budget.workers import (
     worked_for,
 )
 from dpstats.errors import ArgumentError, BudgetError, BudgetExceeded
-from dpstats.report.table import Page, Printed, no_attribute
+from dpstats.report.table import Answering, Page, Printed
 
 SLACK = 1e-5
 """What calls that hold up to a probability may add of it, in a budget of mu or rho."""
 
 
-_OTHER_NAMES = {
-    **dict.fromkeys(("left", "available", "balance"), "remaining"),
-    **dict.fromkeys(("ledger", "calls", "history"), "entries"),
-    "split": "mu=budget.total.mu / 4**0.5 in each of four calls",
-}
-
-
-class Budget(Printed):
+class Budget(Answering, Printed):
     """A total that many calls share, with a ledger of what each has spent.
 
     Give it to calls, ``dp_lm(..., mu=0.5, budget=budget)``, or open it, ``with budget:``: then every
@@ -127,6 +121,12 @@ class Budget(Printed):
     0.6
     """
 
+    other_names: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("left", "available", "balance"), "remaining"),
+        **dict.fromkeys(("ledger", "calls", "history"), "entries"),
+        "split": "mu=budget.total.mu / 4**0.5 in each of four calls",
+    }
+
     @spelled
     def __init__(
         self,
@@ -174,9 +174,6 @@ class Budget(Printed):
     def spent(self) -> Composed:
         """What the calls so far cost together: ``.mu``, ``.rho``, ``.epsilon(delta)``, ``.slack``."""
         return self._read().spent
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise no_attribute(self, name, _OTHER_NAMES)
 
     @property
     def remaining(self) -> Total:

@@ -101,6 +101,11 @@ class LogHistogram:
         return _edges(self.lowest, self.octaves, self.fine)
 
     @cached_property
+    def _below(self) -> Floats:
+        """How many are counted below each edge."""
+        return np.concatenate([[0.0], np.cumsum(self.counts)])
+
+    @cached_property
     def _seen(self) -> NDArray[np.bool_]:
         """Bins that are trusted to hold values.
 
@@ -109,13 +114,12 @@ class LogHistogram:
         noise alone does in one histogram of 10^5. Counts elsewhere are noise around zero: a quantile
         that believed them would be thrown off by a single spike.
         """
-        edges, size = self.edges(), self.counts.size
+        edges, below = self.edges(), self._below
         ends = np.searchsorted(edges, _WINDOW * edges[:-1], side="right") - 1
-        total = np.concatenate([[0.0], np.cumsum(self.counts)])
-        window = total[ends] - total[:-1]
+        window = below[ends] - below[:-1]
         start = int(np.argmax(window))
         end = int(ends[start])
-        seen = np.zeros(size, dtype=np.bool_)
+        seen = np.zeros(self.counts.size, dtype=np.bool_)
         if window[start] > SURE * math.sqrt(end - start) * self.noise_sd:
             seen[max(start - _BELOW, 0) : end] = True
         for bins in _BESIDE:
@@ -187,8 +191,7 @@ class LogHistogram:
         A tail whose number of longer values falls as the power 0.4 of their length, or faster, has a
         third as many in an octave as beyond it. Fewer than ``many`` beyond a gap are outliers.
         """
-        edges, size = self.edges(), self.counts.size
-        below = np.concatenate([[0.0], np.cumsum(self.counts)])
+        edges, size, below = self.edges(), self.counts.size, self._below
         starts = np.arange(at + 1, size)
         before = np.searchsorted(edges, edges[starts] / 2)
         most = np.maximum.accumulate(below[::-1])[::-1][starts] - below[starts]
@@ -226,8 +229,7 @@ class LogHistogram:
         """Counts of so many bins beyond each threshold, and how many there are."""
         first = np.minimum(np.searchsorted(self.edges(), threshold), self.counts.size)
         stop = np.minimum(first + bins, self.counts.size)
-        total = np.concatenate([[0.0], np.cumsum(self.counts)])
-        return total[stop] - total[first], stop - first
+        return self._below[stop] - self._below[first], stop - first
 
     def count_above(self, threshold: Floats) -> Floats:
         """How many values surely exceed each threshold, within the next four octaves.

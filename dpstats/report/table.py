@@ -92,6 +92,16 @@ def no_attribute(of: object, name: str, other_names: Mapping[str, str]) -> Attri
     return AttributeError(f"{whose} has no attribute {name!r}{meant}")
 
 
+class Answering:
+    """What answers names that it has not by ``other_names``: what people type, and what it is here."""
+
+    __slots__ = ()
+    other_names: ClassVar[Mapping[str, str]] = {}
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(self, name, self.other_names)
+
+
 class Exported(Printed):
     """What is written in any form of the page that it prints as."""
 
@@ -118,11 +128,8 @@ class Exported(Printed):
         return str(self._printed().to_csv())
 
 
-class OnPage(Exported):
-    """What prints as its ``page``, a `Page`, in any of its forms.
-
-    ``other_names``: what people type, and what the same is called here.
-    """
+class OnPage(Answering, Exported):
+    """What prints as its ``page``, a `Page`, in any of its forms."""
 
     page: Any
     other_names: ClassVar[Mapping[str, str]] = {
@@ -130,9 +137,6 @@ class OnPage(Exported):
         "summary": "print(), and frame for the numbers",
         "pvalues": "frame.p_value",
     }
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise no_attribute(self, name, self.other_names)
 
     def _printed(self) -> Any:
         return self.page
@@ -417,7 +421,7 @@ Part = Table | Text | Folded
 
 
 @dataclass(frozen=True, repr=False)
-class Page(Printed):
+class Page(Answering, Printed):
     """A sequence of tables and texts in reading order: what a summary prints.
 
     Parameters
@@ -453,9 +457,6 @@ class Page(Printed):
         **dict.fromkeys(("to_word", "to_docx"), f"to_html(), which Word opens: {_AS_FILE}"),
         "to_excel": "to_csv()",
     }
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise no_attribute(self, name, self.other_names)
 
     def full(self) -> Page:
         """The page with everything that it shows in short."""

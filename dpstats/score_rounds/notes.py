@@ -37,7 +37,7 @@ _SEEN = 0.1
 _SEEN_LEANING = 0.005
 """Share of a variance below which nobody needs to know of long scores that point one way."""
 UNUSED = "of the private rows are not used:"
-_UNUSED = 0.02
+_UNUSED_LEAST = 0.02
 _OF_PERSONS, _WITH_UNUSED = 0.1, 0.2
 """Share of rows that do not count, for sure, from which it is said."""
 _MORE = 2.5
@@ -411,7 +411,7 @@ def unused_note(
     """
     if persons is not None:
         return _unused_of_persons(rest, row_causes(design, alone, domain), persons)
-    if rest.empty_share - 3 * rest.share_sd < _UNUSED:
+    if rest.empty_share - 3 * rest.share_sd < _UNUSED_LEAST:
         return ()
     return _unused(rest.empty_share, row_causes(design, alone, domain))
 
@@ -443,7 +443,7 @@ def not_used(
     ``others``: a cause that a design does not tell.
     """
     empty = 1 - count / n
-    if empty - 3 * count_sd / n < _UNUSED:
+    if empty - 3 * count_sd / n < _UNUSED_LEAST:
         return ()
     return _unused(empty, row_causes(design, alone) + (f", or {others}" if others else ""))
 

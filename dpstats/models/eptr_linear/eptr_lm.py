@@ -208,16 +208,15 @@ def eptr_lm(
         charged.check_limits(design, moments is None, without_coef(limits))
         rows = charged.rows(design)
         check_size(rows.n, rows.d)
+        mu_planned = planning_mu(call.per_row)
         if method != "rounds":
             if moments is not None:
-                geometry = public_geometry(
-                    moments, public, method, planning_mu(call.per_row), rows.n
-                )
+                geometry = public_geometry(moments, public, method, mu_planned, rows.n)
             test = make_test(method, geometry, rows.n, rows.d, terms, target)
         elif moments is None:
-            check_budget(rows.n, rows.d, planning_mu(call.per_row), call.unit, delta)
+            check_budget(rows.n, rows.d, mu_planned, call.unit, delta)
         if method in _LIKE:
-            require_share(Grid.for_rows(rows.n), planning_mu(call.per_row), LEAST[_LIKE[method]])
+            require_share(Grid.for_rows(rows.n), mu_planned, LEAST[_LIKE[method]])
     noise = call.noise()
     session: Session[Any]
     if method == "rounds":

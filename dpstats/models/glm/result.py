@@ -77,11 +77,14 @@ class GlmModel(MarginalModel):
     True
     """
 
-    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | dict.fromkeys(
-        ("odds_ratio", "exp_coef", "rate_ratios", "rate_ratio", "irr"),
-        "odds_ratios(), of a logit or log link: odds ratios, rate ratios",
-    )
-    _other_names |= {"sigma": "glance().dispersion[0] ** 0.5", "scale": "glance().dispersion[0]"}
+    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | {
+        **dict.fromkeys(
+            ("odds_ratio", "exp_coef", "rate_ratios", "rate_ratio", "irr"),
+            "odds_ratios(), of a logit or log link: odds ratios, rate ratios",
+        ),
+        "sigma": "glance().dispersion[0] ** 0.5",
+        "scale": "glance().dispersion[0]",
+    }
     family: Family
     dispersion_source: str
     pearson: float | None
