@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -44,6 +44,7 @@ from dpstats.report.result import Coefficients, law_letter, quantile, two_sided
 from dpstats.report.table import Page
 from dpstats.report.texts import Heading, Paragraph, Preformatted
 from dpstats.score_rounds.cuts import Seen, cut_for_intervals
+from dpstats.score_rounds.notes import later_rows_named, not_used
 from dpstats.score_rounds.tails import tail_of
 
 Mask = NDArray[np.bool_]
@@ -185,12 +186,14 @@ def private_averages(
         rows = charged.rows(task.changes)
         _check_size(rows.n, task, call)
     found, session = _averages(task, rows, call.per_row, call.noise(_STREAM))
+    found = found.clustered(call.unit)
     statement = charged.statement(session.releases, session.seeded or fit.privacy.seeded)
     frame = found.frame(task, half, freedom, tested=what != "predictions")
     notes = (
         *left_out,
         *(_raised_note(fit, asked) if what == "comparisons" else ()),
         *found.notes,
+        *_unused(found, rows.n, fit.design, call.unit),
         *_together(fit.privacy, statement, call.unit),
         *charged.notes(rows.n, None),
     )
@@ -286,8 +289,26 @@ class _Found:
     sampling: Floats
     coefficients: Floats
     lost: Floats
+    used: float
+    count_sd: float
     details: tuple[Diagnostic, ...]
     notes: tuple[str, ...]
+
+    def clustered(self, unit: PrivacyUnit) -> _Found:
+        """With rows of one person taken to be alike: no sampling of persons varies more.
+
+        A mean over clusters of at most k rows has a variance of at most k times that of as many
+        independent rows. Which rows are whose is not known where values are added up.
+        """
+        rows = unit.rows
+        if rows is None or rows == 1:
+            return self
+        note = (
+            f"Standard errors take the {rows} rows of a person to be alike, as no others vary more from "
+            "sample to sample: they are too long where rows of one differ. rows_per_person=1 has errors "
+            "of independent rows."
+        )
+        return replace(self, sampling=rows * self.sampling, notes=(*self.notes, note))
 
     def frame(self, task: Task, half: float, freedom: float, tested: bool) -> pd.DataFrame:
         """A line for each average."""
@@ -406,13 +427,14 @@ def _found(
             f"towards most values by {in_prose(worst)} standard errors, and by more if a few values "
             "are most of it. A larger budget helps, or rows that you may show: newdata=.",
         )
-    if empty * n > 3 * sums.count_sd and empty > 0.01:
-        notes += (
-            f"About {in_prose(100 * empty)}% of the rows are not used: missing or not finite values, or "
-            "unknown levels.",
-        )
     mean = np.where(lost_way, np.nan, centre + off)
-    return _Found(mean, privacy, sampling, coefficients, lost, details, notes)
+    counted = sums.used, sums.count_sd
+    return _Found(mean, privacy, sampling, coefficients, lost, *counted, details, notes)
+
+
+def _unused(found: _Found, n: int, design: Design, unit: PrivacyUnit) -> tuple[str, ...]:
+    """Notes where rows are not used, and why."""
+    return later_rows_named(not_used(found.used, found.count_sd, n, design, alone=False), unit)
 
 
 def _together(fit: PrivacyStatement, own: PrivacyStatement, unit: PrivacyUnit) -> tuple[str, ...]:

@@ -502,8 +502,8 @@ def later_rows_named(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ..
     --------
     >>> notes = ("About 50% of the private rows are not used: missing values.",)
     >>> unused, estimates = later_rows_named(notes, PrivacyUnit(1, "who"))
-    >>> unused
-    'About 50% of the private rows are not used: rows after the first of each `who`, missing values.'
+    >>> unused.split(": ")[1]
+    'rows after the first of each `who`, or missing values.'
     >>> estimates[:33]
     'Estimates are those of first rows'
     """
@@ -514,7 +514,7 @@ def later_rows_named(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ..
     if not any(UNUSED in note for note in notes):
         return notes
     return (
-        *(note.replace(UNUSED, later, 1) for note in notes),
+        *(note.replace(UNUSED, later if " or " in note else f"{later} or", 1) for note in notes),
         "Estimates are those of first rows: where these are unlike later ones (the first year of a "
         "panel), or persons with many rows unlike others, all rows would give others. dp_lm, dp_glm and "
         "dp_feols sum up all rows of a person, a mean by 'x ~ 1'.",

@@ -295,6 +295,25 @@ def test_persons_count_with_so_many_rows() -> None:
     assert _private(fit, "slopes", table, mu=1, rows_per_person=4, seed=1).privacy.mu == 1
 
 
+def test_averages_of_persons_who_have_several_rows_vary_as_persons_do() -> None:
+    persons = TABLE.head(500).assign(who=np.arange(500))
+    table = pd.concat([persons] * 8, ignore_index=True)
+    fit = dp_lm("y ~ x", table, TABLE, mu=50, person="who", seed=1)
+    eight = fit.predictions(data=table, mu=50, person="who", rows_per_person=8, seed=1)
+    once = dp_lm("y ~ x", persons, TABLE, mu=50, seed=1).predictions(data=persons, mu=50, seed=1)
+    assert float(eight.frame.std_error[0] / once.frame.std_error[0]) == pytest.approx(1, rel=0.1)
+    assert "take the 8 rows of a person to be alike" in " ".join(eight.notes)
+    assert "alike" not in " ".join(once.notes)
+
+
+def test_rows_after_the_first_are_named_as_rows_that_are_not_used() -> None:
+    table = TABLE.assign(who=np.repeat(np.arange(_N // 4), 4))
+    first = _private(_FITS["logit"], "slopes", table, mu=1, seed=1, person="who", rows_per_person=1)
+    said = " ".join(first.notes)
+    assert "not used: rows after the first of each `who`, missing values" in said
+    assert "Estimates are those of first rows" in said
+
+
 @pytest.mark.parametrize("rows", [None, 1, 3])
 def test_costs_are_not_added_up_where_the_fit_hides_how_many_rows_there_are(
     rows: int | None,
