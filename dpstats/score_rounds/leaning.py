@@ -136,11 +136,13 @@ def leaning(long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor) -
     """Where scores lean, from the mean of what is far out; None if nowhere.
 
     Noise may be all that is seen, or sampling; and away from the fit all scores lean towards it, long
-    ones by their share of the information.
+    ones by their share of the information. Where noise is more than private long scores come to
+    altogether, and public ones do not tell, it is all that can be seen.
 
     The cut in that direction is the one whose noise, at a cost of ``mu``, and loss are smallest
-    together. All that tails may hide beyond it is taken to point that way, which is why it is wider
-    than the ``cut`` of other directions, unless that one's noise is loud already.
+    together. Of what tails may hide beyond it as large a part is taken to point that way as of long
+    scores, by one standard deviation more than is seen, which is why it is wider than the ``cut`` of
+    other directions, unless that one's noise is loud already.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def leaning(long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor) -
     >>> from dpstats.accounting.privacy import Privacy
     >>> from dpstats.numerics.histogram import LogHistogram
     >>> from dpstats.score_rounds.tails import tail_of
-    >>> counts = np.bincount([4] * 4400 + [7] * 560 + [12] * 40, minlength=48).astype(float)
+    >>> counts = np.bincount([4] * 4300 + [7] * 460 + [12] * 240, minlength=48).astype(float)
     >>> histogram = LogHistogram(counts, 5.0, 0, 12)
     >>> seen = Seen(histogram, tail_of(histogram, 4.0, 5000), 5000)
     >>> mean, cut = np.array([0.0, 0.1]), Cut(length=8.0, slope=1.0, excess=0.01, unit=1.5)
@@ -159,27 +161,29 @@ def leaning(long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor) -
     (array([0., 1.]), True)
     """
     d, n = len(long.mean.value), seen.n
-    square, along = _beyond(seen.tail, long.length)
+    square, along, every = _beyond(seen.tail, long.length)
     share = min(max(along / max(d * anchor.square, 1e-300), anchor.share), 1.0)
     noise = long.mean.noise_sd**2 + (share * anchor.score) ** 2 / d
     value, noise, square = _with_public(long, noise, square / n, square)
     size = float(np.linalg.norm(value))
     by_chance = gaussian_square(d, _CHANCE) * noise + square
-    if size**2 <= by_chance:
+    told = size if long.public is not None else min(size, every)
+    if told**2 <= by_chance:
         return None
     sure = size - math.sqrt(by_chance)
     loudest = max(_LOUD * cut.unit / math.sqrt(n), sure) * n * mu / 2
     direction, n_mu = value / size, n * mu
-    best = Leaning(direction, 1.0, seen.most(cut.length, _SURELY))
+    part = min((size + math.sqrt(noise)) / max(every, 1e-300), 1.0)
+    best = Leaning(direction, 1.0, part * seen.most(cut.length, _SURELY))
     stretch = _FINER
     while stretch < _WIDEST and stretch * cut.length <= loudest:
-        wider = Leaning(direction, stretch, seen.most(stretch * cut.length, _SURELY))
+        wider = Leaning(direction, stretch, part * seen.most(stretch * cut.length, _SURELY))
         if wider.error(cut, n_mu) > best.error(cut, n_mu):
             break
         best = wider
         stretch *= _FINER
     if best.stretch == 1:
-        best = replace(best, left=seen.most(cut.length, _LIKELY))
+        best = replace(best, left=part * seen.most(cut.length, _LIKELY))
     sd = math.hypot(cut.unit / math.sqrt(n), 2 * best.stretch * cut.length / n_mu)
     return replace(best, allowed=as_error(best.left, sd))
 
@@ -203,15 +207,22 @@ def _with_public(
     return value + part * (public - value), part * other, 0.0
 
 
-def _beyond(tail: Tail, length: float) -> tuple[float, float]:
-    """Means of b^2 and of b s, b what of scores s is beyond a length, and no more than once that."""
+def _beyond(tail: Tail, length: float) -> tuple[float, float, float]:
+    """Means of b^2, b s and b, b what of scores s is beyond a length, and no more than once that."""
     s = np.concatenate(
         [np.linspace(length, 2 * length, 65), np.geomspace(2 * length, 512 * length, 400)]
     )
     share = np.interp(s, tail.lengths, tail.share)
     near = s < 2 * length
-    square = float(np.trapezoid(np.where(near, 2 * (s - length), 0.0) * share, s))
-    return square, float(np.trapezoid(np.where(near, 2 * s - length, length) * share, s))
+    square, along, every = (
+        float(np.trapezoid(slope * share, s))
+        for slope in (
+            np.where(near, 2 * (s - length), 0.0),
+            np.where(near, 2 * s - length, length),
+            near.astype(float),
+        )
+    )
+    return square, along, every
 
 
 def seen_by(

@@ -67,6 +67,21 @@ def test_a_mean_that_noise_explains_has_no_direction() -> None:
     assert _lean([0.06, 0.03], noise_sd=0.05) is None
 
 
+def test_noise_that_is_more_than_all_long_scores_is_no_direction() -> None:
+    chance = [0.03, 0.02]
+    assert _lean(chance) is not None
+    normal = np.linalg.norm(np.random.default_rng(3).normal(size=(5000, 2)), axis=1)
+    assert _lean(chance, lengths=normal) is None
+
+
+def test_of_scores_that_lean_in_part_as_large_a_part_may_be_lost() -> None:
+    whole, part = (_lean([size, 0.0], noise_sd=0.001, mu=0.02) for size in (0.6, 0.01))
+    assert whole is not None
+    assert part is not None
+    assert part.stretch == whole.stretch == 1
+    assert 0.2 < part.left / whole.left < 0.4
+
+
 def test_away_from_the_fit_scores_lean_towards_it() -> None:
     assert _lean([0.06, 0.08]) is not None
     assert _lean([0.06, 0.08], off=10.0) is None
