@@ -67,7 +67,7 @@ _SHORT = 3e-3
 """Of the root mean square of scores: 90 % are as short as this where one row in 10^5 has the outcome."""
 _FAINT = 0.1
 """Of the usual size of information rows, what 90 % of them reach if counts are to be believed."""
-_CARE = 0.25
+_CARE = 0.15
 """Share of what is cut that is weighed as bias."""
 _UNSURE = 0.7
 """Expected distance from the fit up to which a model says how information lies there."""
