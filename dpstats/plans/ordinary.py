@@ -123,7 +123,8 @@ def ordinary_rows(
     note = (
         "No public rows: the plan rests on simulated rows with ordinary columns. Numbers are "
         "standard normal, with correlations of 0.3 (those with limits lie about their middle, "
-        "with a quarter of the range as standard deviation, and errors are per unit there); "
+        "with a quarter of the range as standard deviation, those with limits (0, 1) are zeros and ones "
+        "of equal shares, and errors of both are per unit); "
         f"declared levels have equal shares; {response_note} Long tails and rare levels cost more. No "
         "private row was read, and nothing was spent."
     )
@@ -176,7 +177,9 @@ def _drawn(
         else:
             own = generator.normal(size=_ROWS)
             z = math.sqrt(_CORRELATION) * common + math.sqrt(1 - _CORRELATION) * own
-            if isinstance(kind, tuple):
+            if kind == (0, 1):  # a mark, as in a fit
+                columns[name] = (z > 0).astype(float)
+            elif isinstance(kind, tuple):
                 low, high = float(kind[0]), float(kind[1])
                 columns[name] = np.clip((low + high) / 2 + (high - low) / 4 * z, low, high)
             else:

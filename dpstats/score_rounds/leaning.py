@@ -32,8 +32,9 @@ direction. Of few rows it is large where their mean is: with all of it fewer ben
 _ENOUGH = 8.0
 """Times their noise, as many long scores as are asked: of more rows, or with more budget, only those
 farther out. Near ones may lie on the other side of the fit, and there are more of them."""
-_CHANCE = 0.85
-"""Probability with which noise is not taken for a direction."""
+_CHANCE, _DOUBTFUL = 0.85, 0.995
+"""Probability with which noise is not taken for a direction; and where long scores seem to be too few
+for that: tails that are read from noisy counts are not sure either."""
 _SURELY = 0.98
 """Probability with which no more is lost beyond a cut than is allowed for."""
 _LIKELY = 0.9
@@ -132,12 +133,15 @@ class Anchor:
     share: float = 0.0
 
 
-def leaning(long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor) -> Leaning | None:
+def leaning(
+    long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor, *, doubts: bool = True
+) -> Leaning | None:
     """Where scores lean, from the mean of what is far out; None if nowhere.
 
     Noise may be all that is seen, or sampling; and away from the fit all scores lean towards it, long
-    ones by their share of the information. Where noise is more than private long scores come to
-    altogether, and public ones do not tell, it is all that can be seen.
+    ones by their share of the information. Where noise is more than long scores seem to come to
+    altogether, and public ones do not tell, it takes more to be taken for a direction; without
+    ``doubts`` as much: rows of a mean lie on one side as a rule, scores of a fit do not.
 
     The cut in that direction is the one whose noise, at a cost of ``mu``, and loss are smallest
     together. Of what tails may hide beyond it as large a part is taken to point that way as of long
@@ -167,8 +171,8 @@ def leaning(long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor) -
     value, noise, square = _with_public(long, noise, square / n, square)
     size = float(np.linalg.norm(value))
     by_chance = gaussian_square(d, _CHANCE) * noise + square
-    told = size if long.public is not None else min(size, every)
-    if told**2 <= by_chance:
+    hidden = doubts and long.public is None and every**2 <= by_chance
+    if size**2 <= (gaussian_square(d, _DOUBTFUL) * noise + square if hidden else by_chance):
         return None
     sure = size - math.sqrt(by_chance)
     loudest = max(_LOUD * cut.unit / math.sqrt(n), sure) * n * mu / 2

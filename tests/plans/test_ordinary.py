@@ -83,6 +83,12 @@ def test_public_rows_buy_something_and_the_page_says_what_was_assumed() -> None:
         assert said in page
 
 
+def test_limits_of_zero_and_one_are_those_of_a_mark_as_in_a_fit() -> None:
+    plan = plan_lm("y ~ treated", n=5000, mu=1, limits={"treated": (0, 1)})
+    assert plan.nonprivate[1] == pytest.approx(2 / np.sqrt(5000), rel=0.1)
+    assert "zeros and ones of equal shares" in " ".join(str(plan).split())
+
+
 def test_of_simulated_normal_rows_only_the_budget_can_be_too_small() -> None:
     page = " ".join(str(plan_lm("y ~ x1 + x2 + x3 + x4", n=3000, mu=0.25)).split())
     assert "the budget is too small to see how long the tail of residuals is" in page

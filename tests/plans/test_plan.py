@@ -79,13 +79,17 @@ def test_what_is_predicted_is_delivered(setting: str) -> None:
 @pytest.mark.slow
 def test_moments_predict_as_rows_do() -> None:
     public = simulated(1, 300)
-    rows = plan_lm("y ~ a + b + c + d", public, 8000, MUS)
-    moments = plan_lm("y ~ a + b + c + d", public_moments("y ~ a + b + c + d", public), 8000, MUS)
+    mus = [
+        1,
+        4,
+    ]  # at a half the errors of five rehearsals differ by a fifth, and their medians by a tenth
+    rows = plan_lm("y ~ a + b + c + d", public, 8000, mus)
+    moments = plan_lm("y ~ a + b + c + d", public_moments("y ~ a + b + c + d", public), 8000, mus)
     ratio = moments.std_error() / rows.std_error()
     assert ratio.to_numpy().min() > 0.85
     assert ratio.to_numpy().max() < 1.15
     alone = public_moments("~ a + b + c + d", public)
-    known = plan_lm("y ~ a + b + c + d", alone, 8000, MUS, sigma=2)
+    known = plan_lm("y ~ a + b + c + d", alone, 8000, mus, sigma=2)
     ratio = known.std_error() / rows.std_error()
     assert ratio.to_numpy().min() > 0.85
     assert ratio.to_numpy().max() < 1.2
@@ -174,7 +178,9 @@ def test_one_curve_of_rehearsals_answers_every_budget(
     assert rows.is_monotonic_decreasing
     for label, n, total in zip(plan.labels, rows, plan.totals, strict=True):
         there = plan_lm("y ~ a + b + c + d", simulated(1, 300), int(n), total.mu)
-        assert np.nanmax(there.std_errors[0][1:]) == pytest.approx(target, rel=0.03), label
+        # five fits decide, which differ more from one another the less they see of tails
+        near = pytest.approx(target, rel=max(0.03, there.spread[0] / 2))
+        assert np.nanmax(there.std_errors[0][1:]) == near, label
 
 
 def test_targets_out_of_reach_are_named() -> None:
@@ -376,10 +382,10 @@ def test_tables_and_pages() -> None:
 def test_missing_values_are_expected_to_be_as_many() -> None:
     public = fair()[0]
     gaps = public.assign(age=public.age.where(np.arange(len(public)) % 4 > 0))
-    plan = plan_lm("rate_marriage ~ age", gaps, 6000, 1)
+    plan = plan_lm("rate_marriage ~ age", gaps, 6000, 2)
     assert math.isclose(plan.share, 0.75, abs_tol=0.01)
     assert "missing values" in repr(plan)
-    whole = plan_lm("rate_marriage ~ age", gaps.dropna(), 4500, 1)
+    whole = plan_lm("rate_marriage ~ age", gaps.dropna(), 4500, 2)
     assert np.allclose(plan.std_errors[0], whole.std_errors[0], rtol=0.05)
 
 

@@ -68,7 +68,7 @@ def test_a_mean_that_noise_explains_has_no_direction() -> None:
 
 
 def test_noise_that_is_more_than_all_long_scores_is_no_direction() -> None:
-    chance = [0.03, 0.02]
+    chance = [0.02, 0.015]
     assert _lean(chance) is not None
     normal = np.linalg.norm(np.random.default_rng(3).normal(size=(5000, 2)), axis=1)
     assert _lean(chance, lengths=normal) is None

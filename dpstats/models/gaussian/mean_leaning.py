@@ -60,7 +60,8 @@ def for_long_rows(
     length = long_from(tail, n, cell.d, total.mu * math.sqrt(share))
     long = LongScores(_seen(session.long_rows(share, cell.frame, length), cell, marks), length)
     cut, paid = Cut(radius, 1.0, 0.0, math.sqrt(variance)), total.mu * math.sqrt(session.left)
-    lean = leaning(long, Seen(lengths, tail, n), cut, paid, Anchor(away, variance))
+    began = Anchor(away, variance)
+    lean = leaning(long, Seen(lengths, tail, n), cut, paid, began, doubts=False)
     if lean is None:
         return cell, None
     return cell.moved(np.zeros(cell.d), lean.turn, np.linalg.inv(lean.turn)), lean

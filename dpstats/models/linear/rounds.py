@@ -52,7 +52,7 @@ from dpstats.score_rounds.rounds import (
 )
 from dpstats.score_rounds.tails import WHOLE, Tail, tail_of
 
-_CARE, _FAR_CARE = 0.2, 0.1
+_CARE, _FAR_CARE = 0.15, 0.1
 """Share of what is cut that is weighed as bias: near the fit, and far from it."""
 _ONE_WAY = 3.0
 """Times as much of what is cut is weighed, and counts in errors, where it may all point one way."""
