@@ -217,11 +217,15 @@ def suppress_private_errors(work: Callable[[], T]) -> T | None:
     return None
 
 
-def silently(read: Callable[[], T]) -> T:
-    """What is read, without warnings: they may quote a cell."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return read()
+def silently(work: Callable[[], T]) -> T | None:
+    """`suppress_private_errors`, and no warnings either: they may quote a cell."""
+
+    def quiet() -> T:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return work()
+
+    return suppress_private_errors(quiet)
 
 
 def warn_at_call(message: str, kind: type[UserWarning] = PlanWarning) -> None:

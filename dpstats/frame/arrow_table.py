@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import PassError, SchemaError, silently, suppress_private_errors
+from dpstats.errors import PassError, SchemaError, silently
 from dpstats.frame.keys import keys_of, texts_of
 from dpstats.frame.table import (
     Array,
@@ -37,7 +37,7 @@ class ArrowTable:
             ) from None
         self._pa = pa
         # rows may be computed here: what is raised, a panic too, or warned of may quote a cell
-        table = suppress_private_errors(lambda: silently(lambda: pa.table(data)))
+        table = silently(lambda: pa.table(data))
         if table is None:
             # charged, since a stream or a query reads its rows here
             raise PassError(

@@ -10,7 +10,6 @@ person has at most: no size, message or bar tells it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.errors import DPStatsError, PassError, SchemaError, suppress_private_errors
+from dpstats.errors import DPStatsError, PassError, SchemaError, silently, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
 from dpstats.frame.persons import (
@@ -223,13 +222,11 @@ def _quietly(work: Callable[[], T]) -> T:
 
     def guarded() -> None:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found.append(work())
+            found.append(work())
         except DPStatsError as error:
             refused.append((type(error), str(error)))
 
-    suppress_private_errors(guarded)
+    silently(guarded)
     if refused:
         kind, message = refused[0]
         raise kind(message)

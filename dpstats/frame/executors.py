@@ -303,7 +303,7 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
 
     once = dask.delayed(dpstats_pass, pure=False, traverse=False)
     # where rows are sorted, or partitions have a size, some are computed here to find the partitions
-    parts = suppress_private_errors(lambda: silently(lambda: source.delayed(columns)))
+    parts = silently(lambda: source.delayed(columns))
     if parts is None:
         raise _lost()
     job: Any = _Job(work, None)
@@ -314,7 +314,7 @@ def _by_dask(source: DaskPartitions, columns: Sequence[str], work: Work[T]) -> I
     client = _client()
     if client is None:
         # partitions are computed in this process, and may warn of a cell
-        results = suppress_private_errors(lambda: silently(lambda: dask.compute(*promises)))
+        results = silently(lambda: dask.compute(*promises))
         if results is None:
             raise _lost()
         for result in results:

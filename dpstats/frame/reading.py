@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dpstats.errors import PassError, silently, suppress_private_errors
+from dpstats.errors import PassError, silently
 from dpstats.frame.table import Opaque, Table, slices
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class OneTable(Opaque):
 
 def guarded(read: Callable[[], T]) -> T:
     """What is read, without warnings and errors: they may quote a cell."""
-    result = suppress_private_errors(lambda: (silently(read),))
+    result = silently(lambda: (read(),))
     if result is None:
         raise unreadable()
     return result[0]

@@ -1371,14 +1371,14 @@ _FORMULAS = (
     _formula(
         "a stream's warnings quote cells",
         "dpstats/frame/arrow_table.py",
-        "suppress_private_errors(lambda: silently(lambda: pa.table(data)))",
+        "silently(lambda: pa.table(data))",
         "suppress_private_errors(lambda: pa.table(data))",
         "tests/frame/test_quiet_reading.py::test_what_rows_warn_of_as_they_are_computed_is_not_shown",
     ),
     _formula(
         "what Dask computes warns of cells",
         "dpstats/frame/executors.py",
-        "suppress_private_errors(lambda: silently(lambda: dask.compute(*promises)))",
+        "silently(lambda: dask.compute(*promises))",
         "suppress_private_errors(lambda: dask.compute(*promises))",
         "tests/frame/test_quiet_reading.py::test_what_rows_warn_of_as_they_are_computed_is_not_shown",
     ),
