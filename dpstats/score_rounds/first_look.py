@@ -13,6 +13,7 @@ their effects are taken out it is the difference of two, and each column is look
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -324,66 +325,41 @@ def first_look(
     """Look at the rows of a table; the session has spent what it took, and is closed.
 
     ``public``: rows that do not determine all columns; those whose scale they tell are not searched.
-    ``persons``: see `ScoreSession`.
+    ``persons``: see `ScoreSession`; what is kept of them is forgotten where an error ends the look.
     """
-    try:
-        return _looked(design, source, total, noise, response, public, persons, after)
-    except BaseException:
-        if persons is not None:
-            cast(PersonSource, source).forget()
-        raise
-
-
-def _looked(
-    design: Design,
-    source: RowSource,
-    total: Privacy,
-    noise: Noise,
-    response: bool,
-    public: PublicMoments | None,
-    persons: str | None,
-    after: Session[Any] | None,
-) -> tuple[FirstLook, ScoreSession]:
-    """The look itself; what it keeps of persons is to be forgotten where it ends in an error."""
     within = persons == "within"
     made, centred = design_products(design, differences=within), design.constant is not None
-    marks = {j for name, j in design.bare.items() if design.columns[name].mark}
     told = {} if public is None else public_scales(public)
     searched = tuple(j for j in made.searched() if j not in told)
-    looked = (
-        searched if searched or response else (0,)
-    )  # some column, to count the rows that are used
-    single: RowSource = source
-    if persons is not None:
-        single = cast(PersonSource, source).one_of_each(differences=within)
-    with ColumnSession(single, looked, response, total, noise, after) as columns:
-        used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
-    nothing = np.zeros(source.d, dtype=np.bool_)
-    locations, scales = np.zeros(source.d), np.ones(source.d)
-    for j, size in made.known.items():
-        scales[j] = size
-    for j, one in [*told.items(), *zip(searched, found, strict=False)]:
-        locations[j], scales[j] = _standard(one, centred)
-        # of a linear fit a mark that next to no row has takes errors from no other column
-        rare = response and j in marks and one.location < 0.5
-        nothing[j] = one.scale is None and (centred or within) and not rare
-    location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
-    back, zero, counts = made.standardised(locations, scales), np.zeros(source.d), None
-    with ScoreSession(
-        source,
-        LeastSquares(),
-        back,
-        zero,
-        total,
-        noise,
-        persons=persons,
-        after=columns,
-        keeps=True,
-    ) as session:
+    # some column, to count the rows that are used
+    looked = searched if searched or response else (0,)
+    single, zero, counts = source, np.zeros(source.d), None
+    with ExitStack() as failed:
         if persons is not None:
-            counts = session.rows_of_persons(PERSONS)
-            back, _ = session.whiten(back / math.sqrt(rows_of_each(counts, session.n)), zero)
-        seen = whiten(session, back, nothing)
+            of_persons = cast(PersonSource, source)
+            failed.callback(of_persons.forget)
+            single = of_persons.one_of_each(differences=within)
+        with ColumnSession(single, looked, response, total, noise, after) as columns:
+            used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
+        marks = {j for name, j in design.bare.items() if design.columns[name].mark}
+        nothing = np.zeros(source.d, dtype=np.bool_)
+        locations, scales = np.zeros(source.d), np.ones(source.d)
+        for j, size in made.known.items():
+            scales[j] = size
+        for j, one in [*told.items(), *zip(searched, found, strict=False)]:
+            locations[j], scales[j] = _standard(one, centred)
+            # of a linear fit a mark that next to no row has takes errors from no other column
+            rare = response and j in marks and one.location < 0.5
+            nothing[j] = one.scale is None and (centred or within) and not rare
+        back = made.standardised(locations, scales)
+        how: dict[str, Any] = {"persons": persons, "after": columns, "keeps": True}
+        with ScoreSession(source, LeastSquares(), back, zero, total, noise, **how) as session:
+            if persons is not None:
+                counts = session.rows_of_persons(PERSONS)
+                back, _ = session.whiten(back / math.sqrt(rows_of_each(counts, session.n)), zero)
+            seen = whiten(session, back, nothing)
+        failed.pop_all()
+    location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
     enough = suffices(used, source.d, total.mu)
     if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
         enough = False

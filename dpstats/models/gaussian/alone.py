@@ -32,7 +32,6 @@ from dpstats.frame import (
 from dpstats.frame.source import column_types
 from dpstats.models.gaussian.cuts import NoiseLevel, whitening_update
 from dpstats.models.gaussian.fit import (
-    CovarianceNoise,
     GaussianFit,
     drowned,
     fit_of_noise,
@@ -301,7 +300,7 @@ def mean_alone(
        where that costs next to nothing.
     """
     if not found.terms:
-        return nothing_found(False)
+        return fit_of_noise(0, False)
     n, d = session.n, len(found.terms)
     if known is not None:
         known = covariance_of(known, found)
@@ -419,7 +418,7 @@ def mvnorm_alone(
 ) -> GaussianFit:
     """Private re-whitening from scales alone, with what is left of the total."""
     if not found.terms:
-        return nothing_found(True)
+        return fit_of_noise(0, True)
     d = len(found.terms)
     left = require_gaussian("dp_mvnorm", session.total)
     plan = plan_call(found, session.n, left, "refined", 0.0, cond, False, eta)
@@ -428,13 +427,6 @@ def mvnorm_alone(
 
 
 # -- columns that were not found --------------------------------------------------------------------
-
-
-def nothing_found(covariance: bool) -> GaussianFit:
-    """The result where noise hides every column; ``covariance``: whether that was asked for."""
-    none = np.empty((0, 0))
-    noise = CovarianceNoise(none, math.nan, math.nan) if covariance else None
-    return GaussianFit(np.empty(0), none, none, none, "not released", noise)
 
 
 def with_all_columns(fit: GaussianFit, found: FoundColumns) -> GaussianFit:

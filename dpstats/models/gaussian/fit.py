@@ -402,11 +402,12 @@ def drowned(sd: float) -> tuple[str, ...]:
     )
 
 
-def fit_of_noise(d: int, covariance: bool, notes: tuple[str, ...]) -> GaussianFit:
-    """The result where hardly any row could be used: noise in units that no row has told, so NaN."""
+def fit_of_noise(d: int, covariance: bool, notes: tuple[str, ...] = ()) -> GaussianFit:
+    """NaN of d columns, where hardly any row could be used, or noise hides all columns: d is 0 then."""
     unknown = np.full((d, d), math.nan)
     noise = CovarianceNoise(unknown, math.nan, math.nan) if covariance else None
-    return GaussianFit(unknown[0], unknown, unknown, unknown, "not released", noise, notes=notes)
+    mean = np.full(d, math.nan)
+    return GaussianFit(mean, unknown, unknown, unknown, "not released", noise, notes=notes)
 
 
 def _fit(
