@@ -36,10 +36,10 @@ _LONGEST = 120
 _MOST_LEVELS = 100_000
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names for a message, the first eight of them."""
-    shown = ", ".join(f"'{name}'" for name in names[:8])
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def listed(names: Sequence[str], mark: str = "'", most: int = 8) -> str:
+    """Names for a message, each between two marks, the first of them."""
+    shown = ", ".join(f"{mark}{name}{mark}" for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def shown(value: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import in_prose
+from dpstats.arguments import in_prose, listed
 from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
 from dpstats.numerics.histogram import SURE
@@ -104,7 +104,7 @@ def coordinates_note(after: float | None) -> tuple[str, ...]:
 def hardly_seen_note(columns: Sequence[str]) -> tuple[str, ...]:
     """A note on columns in which private rows vary far less than public ones."""
     return (
-        f"Noise hides how much private rows vary in {_some(columns, np.ones(len(columns), bool))}, or "
+        f"Noise hides how much private rows vary in {listed(columns, '`', 6)}, or "
         "they vary far less than public ones there, as where these are in other units or a few of them "
         "far out. Coefficients are near those of the public rows and not to be quoted, and no standard "
         "errors are given. More rows or budget help; else check the units and codes of both, or leave "
@@ -164,9 +164,7 @@ def tail_note(
     if not doubtful.any():
         return ()
     most, worst = float(np.max(moved.expected[doubtful])), float(np.max(moved.most[doubtful]))
-    order = [k for k in np.argsort(-moved.most) if doubtful[k]]
-    named = ", ".join(f"`{terms[k]}`" for k in order[:_NAMED])
-    more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+    named = listed([terms[k] for k in np.argsort(-moved.most) if doubtful[k]], "`", _NAMED)
     cut = f"{in_prose(100 * share)}%" if share > 1e-4 else "a few"
     clear, helps = in_sight and most > _CLEAR, "A larger budget helps."
     rare = any("[T." in term for term in terms)
@@ -180,7 +178,7 @@ def tail_note(
     whose = "residuals, or of rows of rare levels" if rare else "residuals"
     seen = f"There is a long tail of {whose}" if clear else f"Noise may hide a long tail of {whose}"
     return (
-        f"{seen}: cutting {cut} of the scores may have moved {named}{more} by {in_prose(most)} standard "
+        f"{seen}: cutting {cut} of the scores may have moved {named} by {in_prose(most)} standard "
         f"errors, at the worst by {in_prose(worst)}. {helps}",
     )
 
@@ -300,8 +298,7 @@ def _first_levels(terms: Sequence[str], unknown: NDArray[np.bool_]) -> str:
 
 def _some(terms: Sequence[str], which: NDArray[np.bool_]) -> str:
     """The first six of these terms."""
-    named = [f"`{term}`" for term, chosen in zip(terms, which, strict=True) if chosen]
-    return ", ".join(named[:6]) + (f" and {len(named) - 6} more" if len(named) > 6 else "")
+    return listed([term for term, chosen in zip(terms, which, strict=True) if chosen], "`", 6)
 
 
 def _is_logarithm(formula: str) -> bool:

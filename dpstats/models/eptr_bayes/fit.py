@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpstats.arguments import positive
+from dpstats.arguments import listed, positive
 from dpstats.arrays import Floats
 from dpstats.column_search.releases import ColumnSession
 from dpstats.errors import ArgumentError, PublicDataError
@@ -103,12 +103,11 @@ def find_geometry(
     x = rows.x[:, classes:]
     counts = np.bincount(code, minlength=classes).astype(np.float64)
     if counts.min() < 2:
-        names = [str(v) for v in design.columns[_class_column(design)].levels or ()]
-        few = [name for name, k in zip(names, counts, strict=True) if k < 2]
-        more = f" and {len(few) - 6} more" if len(few) > 6 else ""
-        column = _class_column(design)
+        column = design.rhs[0][0].parse().columns[0]
+        names = map(str, design.columns[column].levels or ())
+        few = listed([name for name, k in zip(names, counts, strict=True) if k < 2], "", 6)
         raise PublicDataError(
-            f"the public rows have fewer than two of the class(es) {', '.join(few[:6])}{more}: "
+            f"the public rows have fewer than two of the class(es) {few}: "
             "their centres are not known. Add public rows; or name the classes to use, "
             f"limits={{'{column}': [...]}}; or is `{column}` a number? See eptr_nw and dp_lm."
         )
@@ -134,10 +133,6 @@ def find_geometry(
         )
     radius, slope, lost = choose_class_radius(z - centres[code], code, classes, n, mu)
     return ClassGeometry(back, centres, radius, slope, frequency, counts, lost)
-
-
-def _class_column(design: Design) -> str:
-    return design.rhs[0][0].parse().columns[0]
 
 
 def _declared_geometry(

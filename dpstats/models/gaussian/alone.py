@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpstats.accounting.privacy import Privacy, Total
-from dpstats.arguments import mapping, naming
+from dpstats.arguments import listed, mapping, naming
 from dpstats.arrays import Floats
 from dpstats.call import Charged
 from dpstats.column_search.releases import ColumnSession
@@ -443,10 +443,9 @@ def with_all_columns(fit: GaussianFit, found: FoundColumns) -> GaussianFit:
 
     mean = np.full(d, math.nan)
     mean[at] = fit.mean
-    lost = [f"`{term}`" for term in found.every if term not in found.terms]
-    more = f" and {len(lost) - 6} more" if len(lost) > 6 else ""
+    lost = listed([term for term in found.every if term not in found.terms], "`", 6)
     note = (
-        f"As far as the noise shows, hardly any row of {', '.join(lost[:6])}{more} differs from "
+        f"As far as the noise shows, hardly any row of {lost} differs from "
         "one value: nothing is estimated there (NaN). More rows or budget, declared levels or "
         "limits=, or a public sample help."
     )
