@@ -15,7 +15,7 @@ import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import Partition, assign
-from dpstats.numerics.matrices import floored, symmetric_power
+from dpstats.numerics.matrices import equilibrated_whitening, floored, symmetric_power
 
 _SEED = 20241
 _ROWS = 200_000
@@ -95,11 +95,9 @@ def without_overlap(
 
 def _positive(matrix: Floats, like: Floats) -> Floats:
     """The matrix with no direction smaller than a tenth of what it is in another one."""
-    size = np.sqrt(np.diag(like))
-    shape = like / np.outer(size, size)
-    root, back = symmetric_power(shape, 0.5) * size, symmetric_power(shape, -0.5) / size[:, None]
-    relative = back.T @ matrix @ back
-    kept: Floats = root.T @ floored((relative + relative.T) / 2, 0.1) @ root
+    whitening = equilibrated_whitening(like)
+    relative = whitening.back.T @ matrix @ whitening.back
+    kept: Floats = whitening.root.T @ floored((relative + relative.T) / 2, 0.1) @ whitening.root
     return (kept + kept.T) / 2
 
 
