@@ -280,9 +280,8 @@ def _by_executor(
         while waiting:
             yield _result(waiting.popleft().result)
     finally:
-        if not type(executor).__module__.startswith(
-            "distributed"
-        ):  # which logs every cancelled one
+        # Dask logs every one that is cancelled
+        if not type(executor).__module__.startswith("distributed"):
             for future in waiting:
                 future.cancel()
         waiting.clear()  # an error that is kept would keep results of workers

@@ -186,9 +186,8 @@ class Rehearsal:
         counting = max(round(n * self.share), self.d + 2)
         few = min(counting, max(int(self.size * _LARGEST) // self.d, 2000))
         raised, models = Privacy(total.mu * counting / few), []
-        with (
-            one_blas_thread()
-        ):  # tables are small: to start threads takes longer than to do without
+        # tables are small: to start threads takes longer than to do without
+        with one_blas_thread():
             for seed in range(self.repeats):
                 rows = self.population.rows(few, np.random.default_rng([seed, 17]))
                 models.append(self.fitting(expected_rows(rows), raised, seed))

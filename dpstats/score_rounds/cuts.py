@@ -401,9 +401,8 @@ def choose_clip(
     normal = 2 * special.ndtr(-_MULTIPLES)
     # beyond what normal errors would leave; never so many that the slope is lost
     share = np.clip(above(lengths) / n - normal, 0.0, 0.5 * (1 - normal))
-    body = (
-        _MULTIPLES < _BODY
-    )  # a tail goes on from the body without a gap: what stands apart is noise
+    # a tail goes on from the body without a gap: what stands apart is noise
+    body = _MULTIPLES < _BODY
     share[~body] = np.minimum.accumulate(share[~body])
     share[body] = share[~body][0]
     if sure is not None:

@@ -199,9 +199,8 @@ def hardly_seen(
         return ()  # noise hides all alike
     share, sd = shares_of_numbers(curvature, back, design)
     hidden = share < np.minimum((_SEEN_BY_INFORMATION if uneven else _SEEN) * sd, _LITTLE)
-    hidden &= (
-        share < 1 - _BY_CHANCE * curvature.released_sd / level
-    )  # the noise where both are alike
+    # the noise where both are alike
+    hidden &= share < 1 - _BY_CHANCE * curvature.released_sd / level
     for columns in _of_one_function(design):  # few rows are where one of a spline's is not zero
         hidden[columns] = hidden[columns].all()
     return tuple(term for term, one in zip(design.terms, hidden, strict=True) if one)
