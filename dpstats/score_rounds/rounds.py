@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.frame import Design, PublicMoments
 from dpstats.numerics.matrices import Whitening
 from dpstats.report.diagnostics import ROWS
 from dpstats.report.released import Diagnostic
@@ -34,6 +35,29 @@ from dpstats.score_rounds.tails import Tail
 
 PERSONS = 0.02
 """Share of the total that tells how many rows persons have, where scores are summed up over these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundsTask:
+    """What a fit by score rounds is told before it meets a row; all of it public.
+
+    Attributes
+    ----------
+    design : Design
+    moments : PublicMoments or None
+        None without public rows, and for "ssp".
+    errors : {"hetero", "iid"}
+    persons : {"all", "within"} or None
+        Over what scores are summed up, see `ScoreSession`.
+    alone : bool
+        There are no public rows, or too few to determine all columns.
+    """
+
+    design: Design
+    moments: PublicMoments | None = None
+    errors: str = "hetero"
+    persons: str | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,14 @@ from dpstats.mechanism.release import Release
 from dpstats.models.eptr_linear.fit import UNBOUNDED, EptrFit, eigenvalue_lines
 from dpstats.models.eptr_linear.planning import eigenvalue_share
 from dpstats.models.eptr_linear.releases import StepCuts, StepSession
-from dpstats.models.linear.fit import RoundsTask, solved_by_rounds, through_rounds
+from dpstats.models.linear.fit import solved_by_rounds, through_rounds
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds, LinearStep
 from dpstats.propose_test.outcome import Outcome
 from dpstats.score_rounds.estimate import Pooled, Step
 from dpstats.score_rounds.leaning import Leaning
 from dpstats.score_rounds.releases import Round
-from dpstats.score_rounds.rounds import RoundPlan
+from dpstats.score_rounds.rounds import RoundPlan, RoundsTask
 
 _REACH = 2.0
 """Times what the noise of the step before lets expect: how far the last step may go."""

@@ -32,7 +32,6 @@ from dpstats.models.feols.estimate import (
 from dpstats.models.linear.estimate import LinearFit
 from dpstats.models.linear.fit import (
     WIDENING,
-    RoundsTask,
     reported,
     solved_by_rounds,
     through_rounds,
@@ -49,7 +48,7 @@ from dpstats.score_rounds.estimate import (
     without_errors,
 )
 from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession
-from dpstats.score_rounds.rounds import summary_of
+from dpstats.score_rounds.rounds import RoundsTask, summary_of
 from dpstats.score_rounds.solution import UsedRows, shrunk_meat
 
 

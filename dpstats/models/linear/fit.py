@@ -16,7 +16,7 @@ import numpy as np
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.arrays import Floats
-from dpstats.frame import Design, PublicMoments
+from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
@@ -79,7 +79,7 @@ from dpstats.score_rounds.notes import (
     unused_note,
 )
 from dpstats.score_rounds.releases import Round, ScoreSession
-from dpstats.score_rounds.rounds import rows_line, summary_of
+from dpstats.score_rounds.rounds import RoundsTask, rows_line, summary_of
 from dpstats.score_rounds.rows import LeastSquares
 from dpstats.score_rounds.solution import solution
 
@@ -104,29 +104,6 @@ LOST_FROM_PUBLIC = (
 )
 WIDENING = 0.2
 """Share of what is cut that standard errors count."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoundsTask:
-    """What score rounds of least squares are told before they meet a row; all of it public.
-
-    Attributes
-    ----------
-    design : Design
-    moments : PublicMoments or None
-        None without public rows, and for "ssp".
-    errors : {"hetero", "iid"}
-    persons : {"all", "within"} or None
-        Over what scores are summed up, see `ScoreSession`.
-    alone : bool
-        There are no public rows, or too few to determine all columns.
-    """
-
-    design: Design
-    moments: PublicMoments | None = None
-    errors: str = "hetero"
-    persons: str | None = None
-    alone: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
