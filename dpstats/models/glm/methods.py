@@ -103,16 +103,8 @@ class GlmTaskForN:
             if task.persons is None:
                 start, coarse = _coarse(rows, family, start)
             seen = start.whitening.back, start.coef
-            with ScoreSession(
-                rows,
-                family,
-                *seen,
-                total,
-                noise,
-                coarse=coarse,
-                persons=task.persons,
-                limited=design.limited,
-            ) as session:
+            told: dict[str, Any] = {"persons": task.persons, "limited": design.limited}
+            with ScoreSession(rows, family, *seen, total, noise, coarse=coarse, **told) as session:
                 guided = anchored_if_near(session, start, task)
             if isinstance(guided, GlmFit):
                 return guided, session
@@ -122,18 +114,8 @@ class GlmTaskForN:
         radius = math.sqrt(rows.d * self.log_factor)
         at, bounded = symmetric_whitening(task.moments.gram), Constrained(family, self.limits)
         with ScoreSession(rows, bounded, at.back, zero, total, noise, radius) as session:
-            fit = pmt(
-                session,
-                family,
-                task.moments,
-                task.known,
-                at,
-                self.limits,
-                radius,
-                task.ridge,
-                task.iterations or _PAPERS_STEPS,
-            )
-            return fit, session
+            steps = task.iterations or _PAPERS_STEPS
+            return pmt(session, task, at, self.limits, radius, steps), session
 
     def public_fit(self) -> Estimate | None:
         """The fit of the public rows alone, under a weak prior that keeps it finite."""
@@ -192,28 +174,14 @@ def from_private_rows(
     task: GlmTask, rows: RowSource, total: Privacy, noise: Noise, after: Session[Any] | None
 ) -> tuple[GlmFit, ScoreSession]:
     """What public rows would tell is found first (`score_rounds.first_look`)."""
+    family, design, persons, moments = task.family, task.design, task.persons, task.moments
     look, before = first_look(
-        task.design,
-        rows,
-        total,
-        noise,
-        response=False,
-        public=task.moments,
-        persons=task.persons,
-        after=after,
+        design, rows, total, noise, response=False, public=moments, persons=persons, after=after
     )
-    start = private_start(task.family, task.design, look, rows.n)
-    with ScoreSession(
-        rows,
-        task.family,
-        start.whitening.back,
-        start.coef,
-        total,
-        noise,
-        persons=task.persons,
-        after=before,
-        limited=task.design.limited,
-    ) as session:
+    start = private_start(family, design, look, rows.n)
+    seen = start.whitening.back, start.coef
+    told: dict[str, Any] = {"persons": persons, "after": before, "limited": design.limited}
+    with ScoreSession(rows, family, *seen, total, noise, **told) as session:
         return anchored(session, start, task), session
 
 

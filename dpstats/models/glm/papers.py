@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.frame import PublicMoments
 from dpstats.models.glm.estimate import public_fit
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.fit import GlmFit, condition_line
+from dpstats.models.glm.task import GlmTask
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.report.released import Diagnostic
@@ -82,13 +82,10 @@ def papers_limits(family: Family, rows: PublicRows | None, log_factor: float) ->
 
 def pmt(
     session: ScoreSession,
-    family: Family,
-    moments: PublicMoments,
-    rows: PublicRows | None,
+    task: GlmTask,
     whitening: Whitening,
     limits: ScoreBounds,
     radius: float,
-    ridge: float,
     iterations: int,
 ) -> GlmFit:
     """Algorithm 3 of the ridge paper, Algorithm 4 of the preprint, to the letter.
@@ -97,9 +94,9 @@ def pmt(
     Each step's two mechanisms get the same share of the total's mu^2. The loop of the printed algorithm
     runs from 0 to T; its noise is calibrated for T steps, and T are made.
     """
-    d = len(moments.terms)
-    back = whitening.back
-    penalty = ridge * back.T @ back
+    family, back = task.family, whitening.back
+    d = len(back)
+    penalty = task.ridge * back.T @ back
     t = np.zeros(d)
     share = 1 / (2 * iterations)
     lengths = []
@@ -121,12 +118,14 @@ def pmt(
     dispersion, source = 1.0, "fixed"
     if family.dispersed:
         source = "public rows"
-        assert rows is not None
-        coef = public_fit(family, rows, equilibrated_whitening(moments.gram), np.zeros(d))
-        e = rows.working(family, coef)[2]
+        assert task.moments is not None
+        assert task.known is not None
+        at = equilibrated_whitening(task.moments.gram)
+        coef = public_fit(family, task.known, at, np.zeros(d))
+        e = task.known.working(family, coef)[2]
         dispersion = float(e @ e) / max(len(e) - d, 1)
     estimate, system, _, resolved = papers_solution(
-        t, move, information, score, penalty, dispersion, whitening, session.n, ridge
+        t, move, information, score, penalty, dispersion, whitening, session.n, task.ridge
     )
     notes: tuple[str, ...] = (
         "The papers' algorithm does not report the rows it truncates, and does not test "
