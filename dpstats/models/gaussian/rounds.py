@@ -169,22 +169,10 @@ def refine(
         for j, (c, one) in enumerate(zip(cells, cuts, strict=True))
     )
     if beyond:
-        moments = (
-            _mean_apart(
-                session,
-                schedule.noise,
-                moments[0],
-                beyond,
-                radii[0],
-                ready.lengths[0],
-                public,
-                marks,
-            ),
-        )
+        moments = (_mean_apart(session, schedule.noise, moments[0], ready, public, marks),)
     elif schedule.apart:
-        moments = (
-            replace(moments[0], mean_lost=hidden_loss(ready.lengths[0], moments[0], radii[0])),
-        )
+        lost = hidden_loss(ready.lengths[0], moments[0], radii[0])
+        moments = (replace(moments[0], mean_lost=lost),)
     return Rounds(moments, made, tuple(radii), cut, max(one.noise_sd for one in lengths))
 
 
@@ -341,17 +329,17 @@ def _mean_apart(
     session: CellSession,
     noise: NoiseLevel,
     moments: Moments,
-    tail: SeenTail,
-    least: float,
-    lengths: LogHistogram,
+    ready: _LastCuts,
     public: Floats | None,
     marks: Marks | None,
 ) -> Moments:
     """The mean, with all that is left, of rows cut farther out than for their second moments.
 
-    ``least``: where they were cut for these. The number of rows is far better known with it.
+    ``ready``: as they were cut for these. The number of rows is far better known with it.
     """
     cell, d, share = moments.cell, len(moments.mean), left_for_mean(session)
+    tail, least, lengths = ready.beyond, ready.cuts[0].radius, ready.lengths[0]
+    assert tail is not None
     expected = None if public is None else loss_of_public(public, cell)
     expected = expected if marks is None else marks.loss_of_mean(cell)
     radius, lost = mean_cut(noise, share, cell.n, d, tail, least, expected)
