@@ -149,7 +149,7 @@ def reference_grid(
     A number that is asked for has the values that ``at`` names, or zero and one if it has no others.
     """
     columns = list(dict.fromkeys(design.columns_for(("offset",))))
-    at = {name: _places(name, value) for name, value in at.items()}
+    at = {name: _places(value) for name, value in at.items()}
     at |= {
         n: [0.0, 1.0] for n in factors if n in columns and n not in at and design.columns[n].mark
     }
@@ -215,7 +215,7 @@ def reference_grid(
     return ReferenceGrid(tuple(lines), rows, np.array([offset[at_].mean() for at_ in where]), used)
 
 
-def _places(name: str, value: Any) -> list[Any]:
+def _places(value: Any) -> list[Any]:
     """The values of a column at which means are asked for: one or several."""
     several = isinstance(value, list | tuple | range | np.ndarray | pd.Series)
     return list(value) if several else [value]

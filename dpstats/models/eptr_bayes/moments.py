@@ -26,7 +26,7 @@ from dpstats.models.eptr_bayes.discriminant import (
 from dpstats.models.eptr_bayes.estimate import LabelledRows
 from dpstats.models.eptr_bayes.planning import MomentCut
 from dpstats.models.eptr_bayes.releases import ClassMoments
-from dpstats.models.eptr_bayes.tails import CutTails, allowance, tail_notes, widened
+from dpstats.models.eptr_bayes.tails import CutTails, allowance, tail_notes
 
 _BEHIND = 2.0
 """Standard errors by which public rows alone must classify better to be said to do so."""
@@ -180,7 +180,7 @@ def fit_alone(
     errors += _noise_of_numbers(told, centres, rows, released.counts_sd)
     variance = np.diagonal(errors, axis1=1, axis2=2)
     allowed = allowance(tails, released, rows, cut)
-    more = widened(variance, allowed, rows) - variance
+    more = variance + allowed.variance / rows[:, None] + allowed.lost**2 - variance
     errors = errors + more[:, :, None] * np.eye(len(axes.scale))
     prior_sd = np.sqrt(rule.prior * (1 - rule.prior) / n + (released.counts_sd / n) ** 2)
     seen = told.spread_rows if cut.by_class else told.pooled_rows

@@ -108,8 +108,3 @@ def tail_notes(allowed: Allowance, tails: CutTails, variance: Floats) -> tuple[s
             "transformation, such as log, public rows, or a larger budget, helps.",
         )
     return ()
-
-
-def widened(variance: Floats, allowed: Allowance, rows: Floats) -> Floats:
-    """Variances of means (K, p) that allow for what was cut."""
-    return np.asarray(variance + allowed.variance / rows[:, None] + allowed.lost**2)

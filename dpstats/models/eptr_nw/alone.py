@@ -41,7 +41,6 @@ from dpstats.models.eptr_nw.public import (
     AskedPoints,
     CurveFit,
     CurveSetting,
-    declared_ranges,
     default_points,
     require_numbers,
     setting_of,
@@ -83,12 +82,6 @@ class AloneTask:
     ranges: Mapping[int, tuple[float, float]]
     sizes: Floats | None
     points: AskedPoints
-
-    @classmethod
-    def of(
-        cls, design: Design, limits: Mapping[str, Any], sizes: Floats | None, points: AskedPoints
-    ) -> AloneTask:
-        return cls(design, declared_ranges(design, limits), sizes, points)
 
 
 def curve_design(charged: Charged, formula: str, limits: Mapping[str, Any] | None) -> Design:

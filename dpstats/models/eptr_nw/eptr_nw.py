@@ -36,6 +36,7 @@ from dpstats.models.eptr_nw.notes import FAR_FROM_RANGE, beyond_note, plan_notes
 from dpstats.models.eptr_nw.public import (
     CurveSetting,
     CutAt,
+    declared_ranges,
     find_bandwidths,
     find_design,
     find_points,
@@ -238,7 +239,8 @@ def eptr_nw(
                 rows = charged.rows(design)
         if setting is None:
             check_budget(rows.n, len(design.terms), mu_planned, call.unit, delta, least)
-            task = AloneTask.of(design, limits or {}, sizes, find_points(at, design))
+            ranges = declared_ranges(design, limits or {})
+            task = AloneTask(design, ranges, sizes, find_points(at, design))
             release = partial(curve_alone, rows, task, untested(call.per_row))
         else:
             release = _way(rows, setting, method, degree, call.per_row, terms, find)

@@ -272,12 +272,6 @@ def _within(box: tuple[float, float], location: float) -> tuple[float, float]:
     return location, max(high - location, location - low) or math.nan
 
 
-def covariance_of(known: FixedCovariance, found: FoundColumns) -> FixedCovariance:
-    """A stated covariance of the columns that were found."""
-    at = [j - 1 for j in found.columns]
-    return replace(known, matrix=known.matrix[np.ix_(at, at)])
-
-
 def planned_start(wanted: ColumnsToFind) -> FoundColumns:
     """What a plan may take for granted before the search."""
     d = len(wanted.terms)
@@ -303,7 +297,8 @@ def mean_alone(
         return fit_of_noise(0, False)
     n, d = session.n, len(found.terms)
     if known is not None:
-        known = covariance_of(known, found)
+        at = [j - 1 for j in found.columns]
+        known = replace(known, matrix=known.matrix[np.ix_(at, at)])
         shape = known.matrix / np.outer(found.units, found.units)
         cells, made = [cell_at(np.zeros(d), equilibrated_whitening(shape), float(n))], 0
     else:
