@@ -331,18 +331,15 @@ def adassp(session: LeastSquaresSession, geometry: Geometry, eta: float) -> Eptr
     )
     estimate = replace(estimate, coef=geometry.centre + estimate.coef)
     notes: tuple[str, ...] = ()
-    if added > 0 or geometry.sigma is None:
-        estimate = without_errors(estimate)
+    if added > 0:
+        to = "the public fit" if cuts is not None else "zero"
         notes = (
-            (
-                f"A ridge of {in_prose(added, 3)} was needed against the noise: the correction to "
-                + ("the public fit" if cuts is not None else "zero")
-                + " is shrunk, and standard errors are not given."
-            )
-            if added > 0
-            else _NO_VARIANCE,
+            f"A ridge of {in_prose(added, 3)} was needed against the noise: the correction to {to} is "
+            "shrunk, and standard errors are not given.",
         )
-    if geometry.few:
+    elif geometry.sigma is None:
+        notes = (_NO_VARIANCE,)
+    if notes or geometry.few:
         estimate = without_errors(estimate)
     notes += few_rows_note(geometry, d)
     error = _error(

@@ -172,13 +172,8 @@ def dp_mixture(
     points.require_scales()
     if regime == "public":
         points = points.measured_in(column_units(points.x, w_min))
-    options: dict[str, Any] = {"k": k, **call.given}
-    if given_w_min is not None:
-        options["w_min"] = given_w_min
-    if kind != "full":
-        options["covariance"] = kind
-    if not pool:
-        options["pool"] = pool
+    options: dict[str, Any] = {"k": k, **call.given, "w_min": given_w_min}
+    options |= {"covariance": None if kind == "full" else kind, "pool": None if pool else pool}
     options |= {"regime": regime, "limits": limits}
     noise = noise_level(call.per_row)
     with call.charged(call.text(points.formula, options), data) as charged:
