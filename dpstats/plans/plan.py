@@ -203,20 +203,18 @@ def plan_lm(
     population = linear_population(moments, public, coef, size, residual is not None)
     least = variances_without_privacy(moments.gram, ridge, size**2)
     robust: Floats | float = 1.0
-    if vcov == "hetero" and method == "anchored" and isinstance(population, DrawnRows):
-        known = population.known
-        scores = known.weight * (known.y - known.x @ coef - known.offset)
-        if residual is not None:
-            robust = robust_at_ridge(known, scores, known.weight, moments.gram, ridge)
-    fitting = partial(made, task, call)
-    rehearsal = _rehearsal(population, fitting, moments, method, least, robust=robust)
     sure = None
     if isinstance(population, DrawnRows):
-        drawn = population.known
-        rest = drawn.y - drawn.x @ population.coef - drawn.offset
+        known = population.known
+        rest = known.y - known.x @ coef - known.offset
+        if vcov == "hetero" and method == "anchored" and residual is not None:
+            scores = known.weight * rest
+            robust = robust_at_ridge(known, scores, known.weight, moments.gram, ridge)
         estimated = sigma is None and residual is not None
-        squares = drawn.weight * rest**2 if estimated else None
-        sure = relative_error(drawn, np.sqrt(drawn.weight), squares)
+        squares = known.weight * rest**2 if estimated else None
+        sure = relative_error(known, np.sqrt(known.weight), squares)
+    fitting = partial(made, task, call)
+    rehearsal = _rehearsal(population, fitting, moments, method, least, robust=robust)
     return finished_plan(method, call, rehearsal, rows, totals, sure, moments, aim, delta)
 
 
