@@ -153,57 +153,23 @@ def reference_grid(
     at |= {
         n: [0.0, 1.0] for n in factors if n in columns and n not in at and design.columns[n].mark
     }
-    every = {name: design.columns[name].levels for name in columns}
-    known = [name for name, levels in every.items() if levels is not None]
-    for name in factors:
-        if name in known or (name in columns and name in at):
-            continue
-        if name in columns:
-            raise ArgumentError(
-                f"`{name}` is a number: say at which values, emmeans({name!r}, at={{{name!r}: [1, 2]}})."
-            )
-        raise ArgumentError(
-            f"'{design.formula}' reads no column `{name}`"
-            + (f"; its factors are {listed(known)}." if known else ", and has no factors.")
-        )
+    levels = {name: design.columns[name].levels for name in columns}
+    _check_factors(design, factors, levels, at)
     values: dict[str, list[Any]] = {}
-    used: dict[str, float] = {}
     unknown: list[str] = []
     for name in columns:
-        levels = every[name]
-        if levels is not None:
-            values[name] = at.get(name, list(levels))
-            if any(value not in levels for value in values[name]):
-                raise ArgumentError(f"at: `{name}` has the levels {listed([*map(str, levels)])}.")
-            continue
-        places = [number(value) for value in at[name]] if name in at else [means.get(name)]
-        if name in at and (None in places or not places):
-            raise ArgumentError(
-                f"at: `{name}` is a number, {{'{name}': 1.0}} or {{'{name}': [1.0, 2.0]}}, not "
-                f"{shown(at[name][0] if len(at[name]) == 1 else at[name])}."
-            )
-        found = [place for place in places if place is not None and math.isfinite(place)]
-        if len(found) < len(places):
-            unknown.append(name)
-            continue
-        values[name] = found
-        if name not in factors and len(found) == 1:
-            used[name] = found[0]
+        found = _values(name, levels[name], at, means.get(name))
+        unknown += [name] if found is None else []
+        values[name] = found or []
     if unknown:
-        one = len(unknown) == 1
-        alone = f"which enter{'s' * one} the formula by a function alone"
-        why = alone if _constant_of(design) is not None else "as the formula has no constant"
-        named = " and ".join(f"`{name}`" for name in unknown)
-        asked = ", ".join(f"'{name}': ..." for name in unknown)
-        raise ArgumentError(
-            f"the mean{'s' * (not one)} of {named} {'is' if one else 'are'} not known, {why}: say at "
-            f"which value{'s' * (not one)}, at={{{asked}}}."
-        )
+        raise _no_mean(unknown, constant=_constant_of(design) is not None)
     for name in at:
         if name not in values:
             raise ArgumentError(
                 f"at: the formula reads no column `{name}`; it reads {listed(columns)}."
             )
+    numbers = (name for name in columns if levels[name] is None and name not in factors)
+    used = {name: values[name][0] for name in numbers if len(values[name]) == 1}
     grid = pd.DataFrame(list(itertools.product(*values.values())), columns=columns)
     x, offset = design_matrix(design, grid)
     # the first factor varies fastest, as in R
@@ -213,6 +179,58 @@ def reference_grid(
     where = [np.array([k for k, key in enumerate(keys) if key == line]) for line in lines]
     rows = np.array([x[at_].mean(axis=0) for at_ in where])
     return ReferenceGrid(tuple(lines), rows, np.array([offset[at_].mean() for at_ in where]), used)
+
+
+def _check_factors(
+    design: Design,
+    factors: Sequence[str],
+    levels: Mapping[str, Sequence[Any] | None],
+    at: Mapping[str, Any],
+) -> None:
+    """Each is a column with levels, or a number with values to be looked at."""
+    known = [name for name, some in levels.items() if some is not None]
+    for name in factors:
+        if name in known or (name in levels and name in at):
+            continue
+        if name in levels:
+            raise ArgumentError(
+                f"`{name}` is a number: say at which values, emmeans({name!r}, at={{{name!r}: [1, 2]}})."
+            )
+        raise ArgumentError(
+            f"'{design.formula}' reads no column `{name}`"
+            + (f"; its factors are {listed(known)}." if known else ", and has no factors.")
+        )
+
+
+def _values(
+    name: str, levels: Sequence[Any] | None, at: Mapping[str, list[Any]], mean: float | None
+) -> list[Any] | None:
+    """The values of a column in the grid; None where that is the mean of a number, and not known."""
+    if levels is not None:
+        found = at.get(name, list(levels))
+        if any(value not in levels for value in found):
+            raise ArgumentError(f"at: `{name}` has the levels {listed([*map(str, levels)])}.")
+        return found
+    places = [number(value) for value in at[name]] if name in at else [mean]
+    if name in at and (None in places or not places):
+        raise ArgumentError(
+            f"at: `{name}` is a number, {{'{name}': 1.0}} or {{'{name}': [1.0, 2.0]}}, not "
+            f"{shown(at[name][0] if len(at[name]) == 1 else at[name])}."
+        )
+    return places if all(v is not None and math.isfinite(v) for v in places) else None
+
+
+def _no_mean(unknown: Sequence[str], *, constant: bool) -> ArgumentError:
+    """An error where means of numbers are not known; ``constant``: whether the formula has one."""
+    one = len(unknown) == 1
+    alone = f"which enter{'s' * one} the formula by a function alone"
+    why = alone if constant else "as the formula has no constant"
+    named = " and ".join(f"`{name}`" for name in unknown)
+    asked = ", ".join(f"'{name}': ..." for name in unknown)
+    return ArgumentError(
+        f"the mean{'s' * (not one)} of {named} {'is' if one else 'are'} not known, {why}: say at "
+        f"which value{'s' * (not one)}, at={{{asked}}}."
+    )
 
 
 def _places(value: Any) -> list[Any]:

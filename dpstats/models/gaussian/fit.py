@@ -459,22 +459,7 @@ def _fit(
         *leaning_line(points.terms, lean, sampling, privacy),
         *(unseen_line(rounds.counts_sd) if rounds.counts_sd else ()),
     )
-    if moments.lowered:
-        notes += (LONG_TAILS,)
-    elif moments.relative_noise < 1 and (
-        moments.relative_noise > _HIDES or out_of_sight(rounds.counts_sd, session.n)
-    ):
-        notes += (TAILS_OUT_OF_SIGHT,)
-    if call.noise.rho is None:
-        notes += (PURE_MEANS if moments.long_tailed else PURE_TAILS,)
-    notes += unused + outside_note(points.design, rounds.cut.outside, rounds.cut.sd)
-    if not moments.resolved:
-        gamma = ", or allow for another population with gamma= (few public rows: cond=)"
-        notes += (
-            "In some direction the privacy noise is as large as the covariance itself: that "
-            "direction is not resolved, and the covariance there is little more than a floor. Ask "
-            f"for a larger budget, more rows{gamma if points.m else ', or give public rows'}.",
-        )
+    notes += _notes(session.n, points, call, moments, rounds, unused)
     return GaussianFit(
         mean=points.origin + units * moments.centre,
         sampling=sampling,
@@ -489,6 +474,35 @@ def _fit(
         diagnostics=diagnostics,
         notes=notes,
     )
+
+
+def _notes(
+    n: int,
+    points: RowUnits,
+    call: GaussianCall,
+    moments: Moments,
+    rounds: Rounds,
+    unused: tuple[str, ...],
+) -> tuple[str, ...]:
+    """What tails, cuts and noise do to a result; ``unused``: of rows that do not count."""
+    notes: tuple[str, ...] = ()
+    if moments.lowered:
+        notes += (LONG_TAILS,)
+    elif moments.relative_noise < 1 and (
+        moments.relative_noise > _HIDES or out_of_sight(rounds.counts_sd, n)
+    ):
+        notes += (TAILS_OUT_OF_SIGHT,)
+    if call.noise.rho is None:
+        notes += (PURE_MEANS if moments.long_tailed else PURE_TAILS,)
+    notes += unused + outside_note(points.design, rounds.cut.outside, rounds.cut.sd)
+    if not moments.resolved:
+        gamma = ", or allow for another population with gamma= (few public rows: cond=)"
+        notes += (
+            "In some direction the privacy noise is as large as the covariance itself: that "
+            "direction is not resolved, and the covariance there is little more than a floor. Ask "
+            f"for a larger budget, more rows{gamma if points.m else ', or give public rows'}.",
+        )
+    return notes
 
 
 def unused_notes(count: float, count_sd: float, n: int, d: int, causes: str) -> tuple[str, ...]:
