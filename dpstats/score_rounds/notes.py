@@ -1,4 +1,4 @@
-"""Notes that linear and generalised linear fits have in common."""
+"""Notes and diagnostics of several models: rows that are not used, tails and directions out of sight."""
 
 from __future__ import annotations
 
@@ -408,9 +408,7 @@ def unused_note(
     """
     if persons is not None:
         return _unused_of_persons(rest, row_causes(design, alone, domain), persons)
-    if rest.empty_share - 3 * rest.share_sd < _UNUSED_LEAST:
-        return ()
-    return _unused(rest.empty_share, row_causes(design, alone, domain))
+    return _unused(rest.empty_share, rest.share_sd, row_causes(design, alone, domain))
 
 
 def _unused_of_persons(rest: RowSummary, causes: str, persons: str) -> tuple[str, ...]:
@@ -439,13 +437,13 @@ def not_used(
 
     ``others``: a cause that a design does not tell.
     """
-    empty = 1 - count / n
-    if empty - 3 * count_sd / n < _UNUSED_LEAST:
+    causes = row_causes(design, alone) + (f", or {others}" if others else "")
+    return _unused(1 - count / n, count_sd / n, causes)
+
+
+def _unused(share: float, noise_sd: float, causes: str) -> tuple[str, ...]:
+    if share - 3 * noise_sd < _UNUSED_LEAST:
         return ()
-    return _unused(empty, row_causes(design, alone) + (f", or {others}" if others else ""))
-
-
-def _unused(share: float, causes: str) -> tuple[str, ...]:
     return (f"About {in_prose(100 * min(share, 0.99))}% {UNUSED} {causes}.",)
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from dpstats.arguments import one_of, shown
+from dpstats.arguments import number, numbers, one_of, require_one_of, shown
+from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, NotReleasedError
 from dpstats.frame import terms_named
 from dpstats.report.coefficients import plot_path
@@ -18,8 +20,12 @@ from dpstats.report.format import format_scalar
 from dpstats.report.result import Coefficients
 from dpstats.report.table import Column, Page, Printed, Table
 from dpstats.report.wald import WaldTest
+from dpstats.score_rounds.estimate import Estimate
 
 _SHOWN_PENALTIES = 10
+_PENALTIES = ("ridge", "lasso", "elasticnet")
+_SWEEPS, _EXACT = 10_000, 1e-9
+"""Sweeps over the coordinates at most, and by how much of the penalty a slope may exceed it."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -184,3 +190,93 @@ class BestPenalty:
         out = ", ".join(self.left_out)
         lines = [head, self.estimate.to_string(), *([f"Left out: {out}"] if out else [])]
         return "\n".join([*lines, self.derived])
+
+
+def penalised_path(
+    estimate: Estimate,
+    intercept: int | None,
+    penalty: str,
+    lambdas: Sequence[float] | None,
+    alpha: float,
+    left_out: NDArray[np.bool_] | None = None,
+) -> tuple[Floats, Floats]:
+    """Coefficients along a decreasing penalty, from the moments; those of columns left out are zero.
+
+    The intercept has no penalty: it is taken out of the moments of the others, which are scaled by what
+    is left, so that it does not matter where a column has its zero.
+
+    Returns
+    -------
+    lambdas : (k,) array
+    coef : (k, d) array
+    """
+    require_one_of("penalty", penalty, _PENALTIES)
+    mix = {"ridge": 0.0, "lasso": 1.0}.get(penalty, number(alpha))
+    if mix is None or not 0 <= mix <= 1:
+        raise ArgumentError(
+            f"alpha must lie between 0 and 1, such as alpha=0.5, not {shown(alpha)}."
+        )
+    free = np.ones(len(estimate.coef), dtype=np.bool_) if left_out is None else ~left_out
+    at = np.array([j for j in np.flatnonzero(free) if j != intercept], dtype=np.intp)
+    if not len(at):
+        raise ArgumentError(
+            "a path needs a column besides the intercept, which is not penalised: fit 'y ~ x1 + x2'."
+        )
+    moments, constant = estimate.moments[np.ix_(at, at)], np.zeros(len(at))
+    if intercept is not None:
+        constant = estimate.moments[intercept, at] / estimate.moments[intercept, intercept]
+        moments = moments - np.outer(constant, estimate.moments[intercept, at])
+    size = np.sqrt(np.diag(moments))
+    moments = moments / np.outer(size, size)
+    cross = moments @ (estimate.coef[at] * size)
+    found = _grid(cross, mix) if lambdas is None else numbers(lambdas)
+    grid = np.zeros(0) if found is None else np.atleast_1d(found)
+    if grid.ndim > 1 or grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
+        raise ArgumentError("lambdas must be finite numbers >= 0.")
+    coef: Floats = np.zeros((len(grid), len(estimate.coef)))
+    scaled: Floats = np.zeros(len(at))
+    for row, strength in zip(coef, grid, strict=True):
+        scaled = _penalised(moments, cross, strength * mix, strength * (1 - mix), scaled)
+        row[at] = scaled / size
+    if intercept is not None:
+        coef[:, intercept] = estimate.coef[intercept] + (estimate.coef[at] - coef[:, at]) @ constant
+    return grid, coef
+
+
+def _grid(cross: Floats, mix: float) -> Floats:
+    """50 penalties from the smallest that empties the model (a ridge: nearly) downwards."""
+    largest = float(np.abs(cross).max()) / max(mix, 1e-3)
+    grid: Floats = np.geomspace(largest, largest * 1e-4 * max(mix, 1e-3), 50)
+    return grid
+
+
+def _penalised(
+    moments: Floats, cross: Floats, absolute: float, square: float, coef: Floats
+) -> Floats:
+    """The minimum of b'Mb/2 - c'b + absolute |b|_1 + square |b|^2/2, from coefficients near by.
+
+    Coordinates descend in turn; once they have found which coefficients are zero and the signs of the
+    others, these follow from linear equations.
+    """
+    whole = moments + square * np.eye(len(cross))
+    coef = coef.copy()
+    for _ in range(_SWEEPS):
+        signs = np.sign(coef) if absolute > 0 else np.ones_like(coef)
+        used = np.flatnonzero(signs)
+        exact = np.zeros_like(coef)
+        exact[used] = np.linalg.lstsq(
+            whole[np.ix_(used, used)], cross[used] - absolute * signs[used], rcond=None
+        )[0]
+        left = cross - whole @ exact
+        if absolute == 0 or (
+            (np.sign(exact) == signs).all()
+            and (np.abs(left[signs == 0]) <= absolute * (1 + _EXACT)).all()
+        ):
+            return exact
+        gradient = cross - whole @ coef
+        for j in range(len(coef)):
+            pull = gradient[j] + whole[j, j] * coef[j]
+            new = np.sign(pull) * max(abs(pull) - absolute, 0.0) / whole[j, j]
+            gradient -= whole[:, j] * (new - coef[j])
+            coef[j] = new
+    return coef

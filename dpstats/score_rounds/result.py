@@ -1,7 +1,7 @@
 """What every fitted model answers from its release, without touching a row again.
 
 Sub-models, penalised paths, tests and predictions are computed from released moments
-(`dpstats.score_rounds.submodel`) and cost no further privacy.
+(`submodel.py`, `path.py`, `anova.py`) and cost no further privacy.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from dpstats.score_rounds.hypotheses import (
 )
 from dpstats.score_rounds.inflation import variance_inflation
 from dpstats.score_rounds.notes import CUT_ALLOWANCE, unclustered
-from dpstats.score_rounds.path import Path
+from dpstats.score_rounds.path import Path, penalised_path
 from dpstats.score_rounds.releases import ScoreSession
-from dpstats.score_rounds.submodel import penalised_path, restrict
+from dpstats.score_rounds.submodel import restrict
 from dpstats.score_rounds.wald_tests import Anova
 
 _OF_LARGER = "Of the larger model: "

@@ -38,7 +38,8 @@ from dpstats.score_rounds.estimate import (
     residual_variance,
     share_left,
 )
-from dpstats.score_rounds.submodel import penalised_path, restrict
+from dpstats.score_rounds.path import penalised_path
+from dpstats.score_rounds.submodel import restrict
 from dpstats.score_rounds.tails import Tail
 
 _RNG = np.random.default_rng(0)
