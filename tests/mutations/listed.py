@@ -981,31 +981,19 @@ _GLM_FITS = """        ready = GlmTaskForN.of(task, rows.n)
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, weights, offset, limits, levels)
-        check_response(design, model)
-        rows = charged.rows(design)
-        ready = GlmTaskForN.of(replace(task, design=design), rows.n)
+        task = replace(task, design=charged.released_design(*written, levels))
+        check_response(task.design, model)
+        rows = charged.rows(task.design)
+        ready = GlmTaskForN.of(task, rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
 """
 _LM_FITS = """            require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, weights, offset, limits, levels)
-        check_response(design)
-        rows = charged.rows(design)
-    persons = "all" if call.unit.jointly else None
-    task = LinearTask(
-        method=method,
-        design=design,
-        moments=moments,
-        extent=extent,
-        ridge=ridge,
-        eta=eta,
-        errors=vcov,
-        persons=persons,
-        alone=alone,
-    )
+        task = replace(task, design=charged.released_design(*written, levels))
+        check_response(task.design)
+        rows = charged.rows(task.design)
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
 """
 _CHARGED = (

@@ -8,7 +8,7 @@ private rows and returns a `GlmModel`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
@@ -196,65 +196,85 @@ def dp_glm(
         errors=vcov,
         persons="all" if call.unit.jointly else None,
     )
-    columns, moments, known, thin = None, None, None, None
-    design: Design | None = None
+    written = formula, weights, offset, limits
     unknown: tuple[str, ...] = ()
-    alone = method == "anchored" and public is None
-    partly = method == "anchored" and not call.unit.jointly
-    if method == "ssp":
-        design, columns, _, norm = declared(formula, weights, offset, limits)
-        columns = columns if norm is None else np.minimum(columns, norm)
-        check_response(design, model)
-    elif alone:
+    task: GlmTask | None = None
+    if method == "anchored" and public is None:
         check_written(formula, weights, offset)
         call, unknown = with_levels(call, formula, data, weights, offset, limits)
     else:
-        moments, known = family_moments(formula, public, model, weights, offset, limits, partly)
-        if method == "pmt":
-            require_papers_whitening(moments)
-        design = moments.design
-        alone = partly and not moments.determines_columns()
+        task = _public_task(told, method, model, public, *written, partly=not call.unit.jointly)
     options: dict[str, Any] = {"family": family_shown(model), **call.given, "method": method}
     options |= {"iterations": iterations, "ridge": ridge, "vcov": vcov}
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(typed, options), data) as charged:
-        if design is None:
-            design = charged.design(formula, weights, offset, limits, unknown)
-            check_response(design, model)
-        charged.check_limits(design, public is None, limits)
-        rows = charged.rows(design)
+        if task is None:
+            task = told(design=charged.design(*written, unknown), alone=True)
+            check_response(task.design, model)
+        charged.check_limits(task.design, public is None, limits)
+        rows = charged.rows(task.design)
         check_size(rows.n, rows.d, call.unit.counted)
-        if alone:
-            check_terms(design, ridge)
-            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=moments)
+        if task.alone:
+            check_terms(task.design, ridge)
+            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=task.moments)
             charged.require_rows_for_levels(unknown, rows.n)
             check_room(rows.n, call.per_row.mu)
-        elif partly and moments is not None:
-            alone = better_alone(moments, rows.n, call.per_row.mu)
-            thin = None if alone else too_thin(moments, rows.n, call.per_row.mu)
-        task = told(
-            design=design, moments=moments, known=known, columns=columns, alone=alone, thin=thin
-        )
+        else:
+            task = _beside_private_rows(task, rows.n, call.per_row.mu)
         require_share(Grid.for_rows(rows.n), call.per_row.mu, least_share(task))
         ready = GlmTaskForN.of(task, rows.n)
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, weights, offset, limits, levels)
-        check_response(design, model)
-        rows = charged.rows(design)
-        ready = GlmTaskForN.of(replace(task, design=design), rows.n)
+        task = replace(task, design=charged.released_design(*written, levels))
+        check_response(task.design, model)
+        rows = charged.rows(task.design)
+        ready = GlmTaskForN.of(task, rows.n)
     fit, session = ready.fit_rows(rows, call.per_row, noise, levels.session)
+    moments = task.moments
     notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics)
-    notes += formula_notes(formula, design.ordered)
+    notes += formula_notes(formula, task.design.ordered)
     notes += levels.notes + largest_weight_note(moments)
-    if alone and moments is not None:
+    if task.alone and moments is not None:
         if moments.determines_columns():
             fit = replace(fit, diagnostics=(*fit.diagnostics, few_public_line(moments)))
         else:
             notes += undetermined_note(moments)
     result = glm_model(charged.text, ready, fit, session, notes, call.unit, delta)
     return charged.released(result)
+
+
+def _public_task(
+    told: Callable[..., GlmTask],
+    method: str,
+    family: Family,
+    public: Any,
+    formula: str,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any] | None,
+    *,
+    partly: bool,
+) -> GlmTask:
+    """What public rows or declared limits make of a formula; ``partly``: as far as such rows go."""
+    if method == "ssp":
+        design, columns, _, norm = declared(formula, weights, offset, limits)
+        check_response(design, family)
+        return told(design=design, columns=columns if norm is None else np.minimum(columns, norm))
+    partly = partly and method == "anchored"
+    moments, known = family_moments(formula, public, family, weights, offset, limits, partly)
+    if method == "pmt":
+        require_papers_whitening(moments)
+    alone = partly and not moments.determines_columns()
+    return told(design=moments.design, moments=moments, known=known, alone=alone)
+
+
+def _beside_private_rows(task: GlmTask, n: int, mu: float) -> GlmTask:
+    """The task, without public rows where n private ones tell more; persons keep theirs."""
+    if task.method != "anchored" or task.moments is None or task.persons is not None:
+        return task
+    alone = better_alone(task.moments, n, mu)
+    return replace(task, alone=alone, thin=None if alone else too_thin(task.moments, n, mu))
 
 
 def glm_model(

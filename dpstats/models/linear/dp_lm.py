@@ -9,8 +9,10 @@ row again.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,65 +188,70 @@ def dp_lm(
     check_numbers(ridge, eta)
     vcov = check_vcov(vcov)
     method = choose_method(METHODS, method, public, limits)
-    moments, extent = None, None
-    design: Design | None = None
+    persons = "all" if call.unit.jointly else None
+    told = partial(LinearTask, method=method, ridge=ridge, eta=eta, errors=vcov, persons=persons)
+    written = formula, weights, offset, limits
     unknown: tuple[str, ...] = ()
-    alone = method == "anchored" and public is None
-    if method == "ssp":
-        design, extent = _extent(formula, weights, offset, limits)
-    elif alone:
+    task: LinearTask | None = None
+    if method == "anchored" and public is None:
         check_written(formula, weights, offset)
         call, unknown = with_levels(call, formula, data, weights, offset, limits)
     else:
-        partly = method == "anchored" and not call.unit.jointly
-        moments = linear_moments(formula, public, weights, offset, limits, partly)
-        alone = partly and not moments.determines_columns()
-        if method == "pmt":
-            require_response(moments)
-            require_papers_whitening(moments)
-        design = moments.design
-    if design is not None:
-        check_response(design)
+        task = _public_task(told, method, public, *written, partly=persons is None)
     options: dict[str, Any] = {**call.given, "method": method, "ridge": ridge, "vcov": vcov}
     options |= {"weights": weights, "offset": offset, "limits": limits}
     with call.charged(call.text(typed, options), data) as charged:
-        if design is None:
-            design = charged.design(formula, weights, offset, limits, unknown)
-            check_response(design)
-        charged.check_limits(design, public is None, limits)
-        rows = charged.rows(design)
+        if task is None:
+            task = told(design=charged.design(*written, unknown), alone=True)
+            check_response(task.design)
+        charged.check_limits(task.design, public is None, limits)
+        rows = charged.rows(task.design)
         check_size(rows.n, rows.d, call.unit.counted)
-        if alone:
-            check_terms(design, ridge)
-            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=moments)
+        if task.alone:
+            check_terms(task.design, ridge)
+            check_budget(rows.n, rows.d, call.per_row.mu, call.unit, delta, public=task.moments)
             charged.require_rows_for_levels(unknown, rows.n)
         else:
             require_share(Grid.for_rows(rows.n), call.per_row.mu, LEAST[method])
     noise = call.noise()
     levels = charged.levels(unknown, rows.n, noise)
     if unknown:
-        design = charged.released_design(formula, weights, offset, limits, levels)
-        check_response(design)
-        rows = charged.rows(design)
-    persons = "all" if call.unit.jointly else None
-    task = LinearTask(
-        method=method,
-        design=design,
-        moments=moments,
-        extent=extent,
-        ridge=ridge,
-        eta=eta,
-        errors=vcov,
-        persons=persons,
-        alone=alone,
-    )
+        task = replace(task, design=charged.released_design(*written, levels))
+        check_response(task.design)
+        rows = charged.rows(task.design)
     fit, session = fit_rows(task, rows, call.per_row, noise, levels.session)
-    notes = charged.notes(rows.n, public, moments, lines=fit.diagnostics)
-    notes += formula_notes(formula, design.ordered)
-    notes += levels.notes + largest_weight_note(moments)
-    notes += undetermined_note(moments) if alone and moments is not None else ()
+    notes = charged.notes(rows.n, public, task.moments, lines=fit.diagnostics)
+    notes += formula_notes(formula, task.design.ordered)
+    notes += levels.notes + largest_weight_note(task.moments)
+    notes += undetermined_note(task.moments) if task.alone and task.moments is not None else ()
     model = linear_model(charged.text, task, fit, session, notes, call.unit, delta)
     return charged.released(model)
+
+
+def _public_task(
+    told: Callable[..., LinearTask],
+    method: str,
+    public: Any,
+    formula: str,
+    weights: str | None,
+    offset: str | None,
+    limits: Mapping[str, Any] | None,
+    *,
+    partly: bool,
+) -> LinearTask:
+    """What public rows or declared limits make of a formula; ``partly``: as far as such rows go."""
+    if method == "ssp":
+        design, extent = _extent(formula, weights, offset, limits)
+        check_response(design)
+        return told(design=design, extent=extent)
+    partly = partly and method == "anchored"
+    moments = linear_moments(formula, public, weights, offset, limits, partly)
+    alone = partly and not moments.determines_columns()
+    if method == "pmt":
+        require_response(moments)
+        require_papers_whitening(moments)
+    check_response(moments.design)
+    return told(design=moments.design, moments=moments, alone=alone)
 
 
 def linear_model(
