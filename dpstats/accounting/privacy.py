@@ -249,18 +249,11 @@ class PurePrivacy:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta that follows at this epsilon."""
-        epsilon = _not_negative(epsilon)
-        if epsilon >= self.at:
-            return 0.0
-        return -math.expm1(epsilon - self.at) / (1 + math.exp(-self.at))
+        return ApproximatePrivacy(self.at, 0.0).delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon that follows at this delta, which may be 0."""
-        if delta == 0:
-            return self.at
-        check_delta(delta)
-        part = delta * (1 + math.exp(-self.at))
-        return max(self.at + math.log1p(-part), 0.0) if part < 1 else 0.0
+        return self.at if delta == 0 else ApproximatePrivacy(self.at, 0.0).epsilon(delta)
 
     def share(self, part: float) -> PurePrivacy:
         """The cost of a release that takes this fraction of epsilon."""
