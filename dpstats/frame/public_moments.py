@@ -419,15 +419,8 @@ def public_moments(
     """
     table = public_table(public)
     design = learn_design(formula, table, weights=weights, offset=offset, limits=limits)
-    roles = [
-        role
-        for role, used in (
-            ("y", design.response is not None),
-            ("offset", design.response is not None),
-            ("weight", weights in table.names),
-        )
-        if used
-    ]
+    roles = ["y", "offset"] if design.response is not None else []
+    roles += ["weight"] if weights in table.names else []
     check_table(design, table, roles)
     d = len(design.terms)
     m, gram, cross, yy = 0, np.zeros((d, d)), np.zeros(d), 0.0
