@@ -32,6 +32,11 @@ def symmetric_power(matrix: Floats, power: float) -> Floats:
     return result
 
 
+def symmetric(matrix: Floats) -> Floats:
+    """A matrix that rounding has made a little asymmetric, as it should be."""
+    return (matrix + matrix.T) / 2
+
+
 @dataclass(frozen=True)
 class Whitening:
     """A linear map of rows after which their public second moment S is the identity.
@@ -211,8 +216,8 @@ def positive_covariance(matrix: Floats) -> Floats:
     size = np.sqrt(np.maximum(variances, 1e-24 * max(float(variances.max()), 1e-270)))
     shape = np.array(matrix / np.outer(size, size))
     np.fill_diagonal(shape, 1.0)
-    kept = floored((shape + shape.T) / 2, 1e-12 * len(shape))
-    return np.asarray((kept + kept.T) / 2 * np.outer(size, size))
+    kept = floored(symmetric(shape), 1e-12 * len(shape))
+    return np.asarray(symmetric(kept) * np.outer(size, size))
 
 
 @dataclass(frozen=True)

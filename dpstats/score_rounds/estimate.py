@@ -24,6 +24,7 @@ from dpstats.numerics.matrices import (
     equilibrated_whitening,
     floored,
     spectral_norm,
+    symmetric,
     with_inverse,
 )
 from dpstats.score_rounds.bounds import ReleasedSystem
@@ -338,16 +339,16 @@ def in_user_units(
     outside = back @ straight @ inverse
 
     def of(meat: Floats) -> Floats:
-        return _symmetric(outside @ meat @ outside.T) / n
+        return symmetric(outside @ meat @ outside.T) / n
 
     classical = of(spread * efficiency * curvature)
     privacy = inverse @ noise_covariance @ inverse
     return Estimate(
         coef=back @ coef,
         sampling=classical if meat is None else of(meat),
-        privacy=_symmetric(back @ privacy @ back.T),
+        privacy=symmetric(back @ privacy @ back.T),
         dispersion=dispersion,
-        moments=_symmetric(root.T @ curvature @ root) / filled,
+        moments=symmetric(root.T @ curvature @ root) / filled,
         root=root,
         moments_sd=moments_sd / filled,
         n=max(round(n * filled), 1),
@@ -475,10 +476,6 @@ def _unbent(hessian: Floats, sd: float) -> Floats:
     excess = sd**2 / 2 * (1 / values + (1 / values).sum()) / values
     result: Floats = (vectors * np.sqrt(np.maximum(1 - excess, 0.5))) @ vectors.T
     return result
-
-
-def _symmetric(matrix: Floats) -> Floats:
-    return (matrix + matrix.T) / 2
 
 
 def residual_variance(

@@ -7,7 +7,6 @@ evaluates the user's two functions, tests and releases; `EptrResult` shows what 
 from __future__ import annotations
 
 import math
-import warnings
 from os import PathLike
 from typing import Any
 
@@ -19,7 +18,7 @@ from dpstats.arguments import check_eta, positive, shown
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call
-from dpstats.errors import ArgumentError, suppress_private_errors
+from dpstats.errors import ArgumentError, silently
 from dpstats.models.eptr_own.releases import level_of, tested_estimate
 from dpstats.models.eptr_own.result import EptrResult
 from dpstats.models.eptr_own.safety_check import alphas_of, answer_of, check_answer, numbers_of
@@ -312,9 +311,7 @@ def _given(name: str, value: Any) -> int:
     numbers beside it objects. The mean of no rows may be missing, in a way that differs by package, and
     an eigenvalue complex: what is no real number is answered as a failing function is.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        array = suppress_private_errors(lambda: np.asarray(value))
+    array = silently(lambda: np.asarray(value))
     if array is not None and array.size:
         each = array.ravel().tolist() if array.dtype.kind == "O" else []
         if array.dtype.kind in "biufcmMO" and all(map(_may_be_a_number, each)):

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.numerics.matrices import symmetric
 from dpstats.score_rounds.estimate import Estimate, matrix_noise_covariance
 
 
@@ -275,7 +276,7 @@ def without_effects(estimate: Estimate, shown: Sequence[int], effects: Sequence[
         coef=estimate.coef[at],
         sampling=estimate.sampling[block],
         privacy=estimate.privacy[block],
-        moments=(kept + kept.T) / 2,
+        moments=symmetric(kept),
         root=root,
         classical=None if classical is None else classical[block],
     )

@@ -38,7 +38,7 @@ from dpstats.models.linear.fit import (
 )
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds
-from dpstats.numerics.matrices import quadratic_forms
+from dpstats.numerics.matrices import quadratic_forms, symmetric
 from dpstats.score_rounds.estimate import (
     Estimate,
     Moved,
@@ -209,8 +209,8 @@ def _solution(
     first = stages.first_stage
     estimate = Estimate(
         coef=coef,
-        sampling=(sampling + sampling.T) / 2,
-        privacy=(privacy + privacy.T) / 2,
+        sampling=symmetric(sampling),
+        privacy=symmetric(privacy),
         dispersion=spread,
         moments=first.T @ first / used.rows,
         root=first,

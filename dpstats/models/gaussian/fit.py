@@ -26,7 +26,6 @@ from dpstats.models.gaussian.moments import (
     leaning_line,
     mean_allowance,
     moved_by_cuts,
-    symmetric,
 )
 from dpstats.models.gaussian.papers import PAPERS_SHARE, papers_rounds
 from dpstats.models.gaussian.planning import (
@@ -46,7 +45,7 @@ from dpstats.models.gaussian.rounds import (
     pooled,
     refine,
 )
-from dpstats.numerics.matrices import Whitening
+from dpstats.numerics.matrices import Whitening, symmetric
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic

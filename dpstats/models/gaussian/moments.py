@@ -12,7 +12,13 @@ from dpstats.arrays import Floats
 from dpstats.models.gaussian.bounds import ReleasedMoments
 from dpstats.models.gaussian.releases import AugmentedMoments
 from dpstats.models.gaussian.rows import CellCoordinates
-from dpstats.numerics.matrices import Whitening, floored, floored_root, positive_covariance
+from dpstats.numerics.matrices import (
+    Whitening,
+    floored,
+    floored_root,
+    positive_covariance,
+    symmetric,
+)
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.leaning import Leaning
 from dpstats.score_rounds.notes import CUT_ALLOWANCE, MOSTLY
@@ -246,10 +252,6 @@ def moved_by_cuts(covariance: Floats, lost: float, lean: Floats) -> Floats:
     # the most of its outer product that the covariance holds
     part = float(lean @ np.linalg.solve(covariance, lean))
     return np.asarray(lost**2 * (covariance - along / part) + along)
-
-
-def symmetric(matrix: Floats) -> Floats:
-    return (matrix + matrix.T) / 2
 
 
 def cell_at(centre: Floats, whitening: Whitening, n: float) -> Cell:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import NoiseLevel
-from dpstats.models.gaussian.moments import Moments, cell_at, symmetric
+from dpstats.models.gaussian.moments import Moments, cell_at
 from dpstats.models.gaussian.planning import plan_cells
 from dpstats.models.gaussian.releases import CellSession
 from dpstats.models.gaussian.rounds import (
@@ -24,7 +24,7 @@ from dpstats.models.gaussian.rounds import (
 from dpstats.models.gaussian.rows import Codes
 from dpstats.models.mixture.clustering import Partition, number_of_cells
 from dpstats.models.mixture.overlap import overlap_matters, without_overlap
-from dpstats.numerics.matrices import Whitening, equivariant_whitening
+from dpstats.numerics.matrices import Whitening, equivariant_whitening, symmetric
 
 Borders = Literal["clear", "undone", "kept"]
 

@@ -21,7 +21,7 @@ import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.gaussian.cuts import clipping_loss
-from dpstats.models.gaussian.moments import Cell, Moments, symmetric
+from dpstats.models.gaussian.moments import Cell, Moments
 from dpstats.models.gaussian.releases import AugmentedMoments, CutRows
 from dpstats.models.gaussian.rounds import Rounds
 from dpstats.models.mixture.clustering import Cells
@@ -45,7 +45,7 @@ from dpstats.models.mixture.soft import (
     whitenings_of,
 )
 from dpstats.models.mixture.ties import in_steps, narrowest, spread_out
-from dpstats.numerics.matrices import Whitening, quadratic_forms
+from dpstats.numerics.matrices import Whitening, quadratic_forms, symmetric
 
 _ROUNDS = 4
 _EARLY = 0.45

@@ -15,7 +15,7 @@ import scipy
 
 from dpstats.arrays import Floats
 from dpstats.models.mixture.clustering import Partition, assign
-from dpstats.numerics.matrices import equilibrated_whitening, floored, symmetric_power
+from dpstats.numerics.matrices import equilibrated_whitening, floored, symmetric, symmetric_power
 
 _SEED = 20241
 _ROWS = 200_000
@@ -97,8 +97,8 @@ def _positive(matrix: Floats, like: Floats) -> Floats:
     """The matrix with no direction smaller than a tenth of what it is in another one."""
     whitening = equilibrated_whitening(like)
     relative = whitening.back.T @ matrix @ whitening.back
-    kept: Floats = whitening.root.T @ floored((relative + relative.T) / 2, 0.1) @ whitening.root
-    return (kept + kept.T) / 2
+    kept: Floats = whitening.root.T @ floored(symmetric(relative), 0.1) @ whitening.root
+    return symmetric(kept)
 
 
 def _moved(
