@@ -213,15 +213,14 @@ def _estimate(
         value = value * min(1.0, geometry.limits.coef / size) if size > 0 else value
     coef = geometry.centre + back @ (value / slope)
     privacy = (sd / slope) ** 2 * back @ back.T
+    sampling = np.full((d, d), np.nan)
     if cuts is not None:
         # the public spread, widened where the private design turned out poorer than the public one
         poorer = max(1.0, n * cuts.smallest / likely) if likely > 0 else math.inf
-        sampling = cuts.sampling / n * (poorer if math.isfinite(poorer) else 1.0)
-        sampling = sampling * geometry.inflation
-        sampling = back @ sampling @ back.T
         notes += _edge_note(value, sd, geometry.limits)
-        if not math.isfinite(poorer) or poorer > 3:
-            sampling = np.full_like(sampling, np.nan)
+        if poorer <= 3:
+            sampling = back @ (cuts.sampling / n * poorer * geometry.inflation) @ back.T
+        else:
             notes += (
                 "Standard errors are not given: the released smallest eigenvalue is far below "
                 "the public one, so public rows do not give the spread of the estimates.",
@@ -229,7 +228,6 @@ def _estimate(
     elif sigma is not None and likely > 0:
         sampling = sigma**2 / likely * back @ back.T
     else:
-        sampling = np.full((d, d), np.nan)
         notes += (_NO_VARIANCE,)
     estimate = Estimate(
         coef,
@@ -284,16 +282,15 @@ def _error(
     geometry: Geometry, d: int, n: int, sd: float, likely: float, beta: float | None, eta: float
 ) -> tuple[Bound, ...]:
     """Theorem 2.3's three parts in the geometry of the (whitened) design."""
-    cuts = geometry.cuts
-    norm = "l2" if geometry.cuts is None else "design (root mean square of x'b)"
+    cuts, sigma = geometry.cuts, geometry.sigma
+    norm = "l2" if cuts is None else "design (root mean square of x'b)"
+    first: float | None = None
+    bias: float | None = None
     if cuts is not None and likely > 0:
-        poorer = max(1.0, n * cuts.smallest / likely)
-        first: float | None = float(np.trace(cuts.sampling)) / n * poorer
-        bias: float | None = cuts.lost
-    else:
-        known = geometry.sigma is not None and likely > 0
-        first = geometry.sigma**2 * d / likely if known and geometry.sigma is not None else None
-        bias = None
+        first = float(np.trace(cuts.sampling)) / n * max(1.0, n * cuts.smallest / likely)
+        bias = cuts.lost
+    elif sigma is not None and likely > 0:
+        first = sigma**2 * d / likely
     distance2 = None
     if geometry.answer is not None:
         distance2 = geometry.limits.coef**2 if cuts is not None else (2 * geometry.limits.coef) ** 2
