@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from dpstats.accounting.privacy import Privacy
-from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_eta, check_switch, choose, positive, shown
 from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
@@ -191,10 +190,7 @@ def dp_mean(
         warn_of_plan(plan.warnings)
     with CellSession(rows, points.origin, known.units, call.per_row, call.noise()) as session:
         fit = (papers_mean if method == "paper" else fit_mean)(session, points, known, plan)
-    warned = scales + plan.warnings
-    notes = warned + _of_persons(fit.notes, call.unit)
-    notes += charged.notes(rows.n, public, m=points.m)
-    return charged.released(_model(charged, points, method, fit, session, notes, warned))
+    return _released(charged, points, public, method, fit, session, scales + plan.warnings)
 
 
 @one_blas_thread()
@@ -345,9 +341,7 @@ def dp_mvnorm(
         else:
             public_points = points.measured if pool else None
             fit = refined_gaussian(session, points, whitening, plan, public_points)
-    notes = plan.warnings + _of_persons(fit.notes, call.unit)
-    notes += charged.notes(rows.n, public, m=points.m)
-    return charged.released(_model(charged, points, method, fit, session, notes, plan.warnings))
+    return _released(charged, points, public, method, fit, session, plan.warnings)
 
 
 def _mean_of_private_rows(
@@ -429,9 +423,7 @@ def _alone(
     ) as session:
         fit = fitting(session, found)
     fit = with_all_columns(fit, found)
-    notes = warned + _of_persons(fit.notes, charged.call.unit)
-    notes += charged.notes(session.n, None)
-    return charged.released(_model(charged, wanted, method, fit, session, notes, warned))
+    return _released(charged, wanted, None, method, fit, session, warned)
 
 
 def _check_size(n: int, d: int) -> None:
@@ -487,22 +479,20 @@ def _check_cond(cond: float | None) -> None:
         )
 
 
-def _of_persons(notes: tuple[str, ...], unit: PrivacyUnit) -> tuple[str, ...]:
-    """Notes, and what is said where persons have several rows."""
-    return with_clusters(notes, unit, "iid", "dp_lm('x ~ 1', person=...)")
-
-
-def _model(
+def _released(
     charged: Charged,
     points: PublicPoints | ColumnsToFind,
+    public: Any,
     method: str,
     fit: GaussianFit,
     session: Session[Any],
-    notes: tuple[str, ...],
     warned: tuple[str, ...],
 ) -> GaussianModel:
-    public = points if isinstance(points, PublicPoints) else None
-    return GaussianModel(
+    """The result of a fit; ``warned``: what was said before a row was read."""
+    known, unit = points if isinstance(points, PublicPoints) else None, charged.call.unit
+    m = None if known is None else known.m
+    notes = warned + with_clusters(fit.notes, unit, "iid", "dp_lm('x ~ 1', person=...)")
+    model = GaussianModel(
         call=charged.text,
         method=method,
         formula=points.design.formula,
@@ -514,11 +504,12 @@ def _model(
         relative_error=fit.relative_error,
         privacy=charged.statement(session.releases, session.seeded),
         n=session.n,
-        m=None if public is None else public.m,
-        dropped=0 if public is None else public.dropped,
+        m=m,
+        dropped=0 if known is None else known.dropped,
         error=fit.bounds,
-        details=with_person_note(fit.diagnostics, charged.call.unit),
-        notes=notes,
+        details=with_person_note(fit.diagnostics, unit),
+        notes=notes + charged.notes(session.n, public, m=m),
         warned=warned,
-        public_points=None if public is None else public.shown,
+        public_points=None if known is None else known.shown,
     )
+    return charged.released(model)
