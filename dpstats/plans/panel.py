@@ -27,7 +27,7 @@ from dpstats.models.feols.result import PanelModel
 from dpstats.plans.asked import check_rows, listed_budgets
 from dpstats.plans.plan import finished_plan
 from dpstats.plans.population import DrawnPersons, anchor_error, undone
-from dpstats.plans.rehearsal import ExpectedRows, Rehearsal, expected_rows
+from dpstats.plans.rehearsal import ExpectedRows, Rehearsal
 from dpstats.plans.result import Plan
 from dpstats.plans.search import target_of
 from dpstats.report.call_line import call_text
@@ -102,7 +102,7 @@ def plan_feols(
         fit, session = fit_rows(task, expected, total, make_noise(seed))
         return panel_model(text, formula, task, fit, session, (), unit, delta)
 
-    exact = fitting(expected_rows(known), _NOISELESS, 0)
+    exact = fitting(ExpectedRows(known), _NOISELESS, 0)
     names = exact.coefficients.terms
     sandwich = np.diag(exact.coefficients.sampling)
     classical = exact.estimate.classical

@@ -35,21 +35,25 @@ _REPEATS = 5
 
 @dataclass(frozen=True)
 class ExpectedRows:
-    """Simulated rows as a source that a session can read."""
+    """Simulated rows, or rows of persons, as a source that a session can read."""
 
-    simulated: Block
+    simulated: Block | PersonsBlock
     threads: Executor = InTurn()  # noqa: RUF009
 
     @property
     def n(self) -> int:
-        return len(self.simulated.y)
+        s = self.simulated
+        return len(s.starts if isinstance(s, PersonsBlock) else s.y)
 
     @property
     def d(self) -> int:
         return int(self.simulated.x.shape[1])
 
-    def pieces(self, size: int) -> Iterator[Callable[[], Block]]:
-        """Blocks of at most ``size`` rows."""
+    def pieces(self, size: int) -> Iterator[Callable[[], Any]]:
+        """Blocks of at most ``size`` rows; those of persons at once, as they are few."""
+        if isinstance(self.simulated, PersonsBlock):
+            yield lambda: self.simulated
+            return
         for start in range(0, self.n, size):
             yield partial(self._block, slice(start, start + size))
 
@@ -66,35 +70,6 @@ class ExpectedRows:
 
 def _doubles(values: Floats) -> NDArray[np.float64]:
     return np.asfortranarray(values, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class ExpectedPersons:
-    """Simulated rows of persons as a source that a session can read."""
-
-    simulated: PersonsBlock
-    threads: Executor = InTurn()  # noqa: RUF009
-
-    @property
-    def n(self) -> int:
-        return len(self.simulated.starts)
-
-    @property
-    def d(self) -> int:
-        return int(self.simulated.x.shape[1])
-
-    def pieces(self, size: int) -> Iterator[Callable[[], PersonsBlock]]:
-        """All rows at once: they are few."""
-        yield lambda: self.simulated
-
-    def map_parts(self, task: Callable[[Any], _T]) -> Iterator[_T] | None:
-        """The rows are worked on here."""
-        return None
-
-
-def expected_rows(block: Any) -> Any:
-    """Simulated rows, or rows of persons, as a session reads them."""
-    return ExpectedPersons(block) if isinstance(block, PersonsBlock) else ExpectedRows(block)
 
 
 Fitting = Callable[[ExpectedRows, Privacy, int], Model]
@@ -190,7 +165,7 @@ class Rehearsal:
         with one_blas_thread():
             for seed in range(self.repeats):
                 rows = self.population.rows(few, np.random.default_rng([seed, 17]))
-                models.append(self.fitting(expected_rows(rows), raised, seed))
+                models.append(self.fitting(ExpectedRows(rows), raised, seed))
         parts = np.array([[np.diag(_sampling(m)), np.diag(m.coefficients.privacy)] for m in models])
         known = parts[np.isfinite(parts).all(axis=(1, 2))]
         silent = 1 - len(known) / len(models)
