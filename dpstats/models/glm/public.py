@@ -194,13 +194,9 @@ class StartingPoint:
         """Where sums run over persons with so many rows as one was expected."""
         root = math.sqrt(rows)
         whitening = Whitening(self.whitening.back / root, self.whitening.root * root)
-        reach = self.reach
-        whitened = None if reach.rows is None else reach.rows / root
-        return replace(
-            self,
-            whitening=whitening,
-            reach=replace(reach, metric=reach.metric / rows, rows=whitened),
-        )
+        whitened = None if self.reach.rows is None else self.reach.rows / root
+        reach = replace(self.reach, metric=self.reach.metric / rows, rows=whitened)
+        return replace(self, whitening=whitening, reach=reach)
 
 
 def _times(weight: Floats, averages: bool) -> Floats:

@@ -16,9 +16,6 @@ from dpstats.models.mixture.clustering import Cells
 from dpstats.models.mixture.public_mixture import public_mixture
 from dpstats.models.mixture.tree import private_tree
 
-_TREE_SHARE = 0.3
-"""Largest share of the total for finding the components in the regime "private"."""
-
 
 def find_cells(
     session: CellSession, points: Floats, k: int | None, w_min: float, most: int, regime: str
@@ -37,7 +34,7 @@ def find_cells(
     if regime == "public":
         found = public_mixture(points, k, w_min, most)
     else:
-        found = private_tree(session, points, session.n, k or most, w_min, _TREE_SHARE, k)
+        found = private_tree(session, points, k or most, w_min, k)
     if found.fewest:
         return found
     # a cell without a public row has nothing to start from

@@ -39,6 +39,8 @@ from dpstats.models.mixture.clustering import (
 )
 from dpstats.numerics.k_means import column_units
 
+_SHARE = 0.3
+"""Of the total, that all levels together may take."""
 _LEVELS = 3
 _MOMENTS = 0.8  # of a level's share; the rest pays for the valley test
 _REACH = 1.2  # rows are cut at this multiple of the farthest public point of a leaf
@@ -54,13 +56,7 @@ class _Proposal:
 
 
 def private_tree(
-    session: CellSession,
-    points: Floats,
-    n: int,
-    most: int,
-    w_min: float,
-    share: float,
-    goal: int | None,
+    session: CellSession, points: Floats, most: int, w_min: float, goal: int | None
 ) -> Cells:
     """Split the points, and private rows along with them, until ``goal`` leaves or no valley is left.
 
@@ -70,8 +66,6 @@ def private_tree(
         In the coordinates in which the session's rows come.
     most : int
         Leaves at most.
-    share : float
-        Of the total that all levels together may take.
     goal : int or None
         Leaves after which nothing more is spent; None: as many as there are valleys.
     """
@@ -83,7 +77,7 @@ def private_tree(
     while metrics and leaves < most and leaves != goal and level < _LEVELS:
         inner = [groups.core & (labels == leaf) for leaf in range(leaves)]
         frames, radii = _balls(points, inner, metrics[0])
-        each = share / _LEVELS
+        each = _SHARE / _LEVELS
         lifted, _ = session.lifted(each * _MOMENTS, partition, frames, radii, COARSE_LIFT)
         noise = max(noise or 0.0, _spectral_noise(lifted))
         proposals = []
@@ -107,7 +101,7 @@ def private_tree(
             continue
         counts, sd = session.zones(each * (1 - _MOMENTS), partition, [p.zones for p in proposals])
         before = leaves
-        for proposal in _chosen(proposals, counts, sd, 0.1 * w_min * n, most - leaves):
+        for proposal in _chosen(proposals, counts, sd, 0.1 * w_min * session.n, most - leaves):
             leaf = proposal.zones.cell
             parts = split_labels(leaf, leaves, proposal.parts)
             partition = (*partition, Split(leaf, proposal.scores, parts))
