@@ -96,6 +96,7 @@ def find_geometry(
     n: int,
     mu: float,
 ) -> ClassGeometry:
+    """Scales, centres and cuts of classes, from public rows or from declared limits."""
     if public is None:
         return _declared_geometry(design, classes, limits or {}, method)
     rows = public_rows(design, public)
@@ -251,6 +252,7 @@ def fit_rows(
 
 
 def from_sums(session: ClassSession, geometry: ClassGeometry) -> BayesFit:
+    """Priors and means from noisy counts and sums, drawn towards public means as far as noise goes."""
     n, (classes, p) = session.n, geometry.centres.shape
     released = session.sums(session.left)
     counts = np.maximum(released.counts, 1.0)

@@ -121,6 +121,7 @@ def at_once(
 
 
 def adaptive(session: LeastSquaresSession, geometry: Geometry, eta: float) -> EptrFit:
+    """A solution with noise for a private lower bound of the smallest eigenvalue."""
     n, limits = session.n, geometry.limits
     slack = session.total.slack
     z = -float(special.ndtri(slack))
@@ -164,6 +165,7 @@ def eigenvalue_lines(eigenvalue: Release, certain: float, n: int) -> tuple[Diagn
 def tested(
     session: LeastSquaresSession, geometry: Geometry, test: SafetyTest, eta: float
 ) -> EptrFit:
+    """A solution if a test of the smallest eigenvalue passes; else the public fit, or zeros."""
     n, cuts = session.n, geometry.cuts
     tested = session.tested_solution(test)
     # a passed test does not show how far above its target the data are: public rows do

@@ -102,6 +102,7 @@ def public_geometry(
     mu: float,
     n: int,
 ) -> Geometry:
+    """Coordinates and cuts from public rows, for ``n`` private ones at ``mu``."""
     rows = public_rows(moments.design, public)
     m, d = rows.x.shape
     if m < d + 2:
@@ -127,9 +128,8 @@ def public_geometry(
     spread = sigma * math.sqrt(d / m)
     if method == "paper":
         identity = Whitening(np.eye(d), np.eye(d))
-        covariance_trace = float(np.trace(covariance))
         radius = float(np.quantile(np.linalg.norm(rows.x, axis=1), 0.98))
-        coef = float(np.linalg.norm(whitening.back @ fit)) + 2 * math.sqrt(covariance_trace)
+        coef = float(np.linalg.norm(answer.coef)) + 2 * math.sqrt(float(np.trace(covariance)))
         smallest = float(np.linalg.eigvalsh(moments.gram)[0])
         limits = CutLimits(radius, radius * coef, coef)
         return Geometry(identity, np.zeros(d), limits, None, sigma, smallest, answer)
@@ -152,6 +152,7 @@ def public_geometry(
 def declared_geometry(
     formula: str, limits: Mapping[str, Any], method: str, target: float | None
 ) -> tuple[Design, Geometry]:
+    """The design, and coordinates and cuts, of declared limits."""
     if "(coef)" not in limits:
         raise ArgumentError(
             "eptr_lm without public rows needs limits['(coef)'], a bound on the length of the "

@@ -183,6 +183,7 @@ def _outcome(values: SumsCurve, setting: CurveSetting, n: int) -> Outcome:
 
 
 def adaptive(rows: RowSource, setting: CurveSetting, total: Privacy, noise: Noise) -> KernelFit:
+    """Nodes with noise for private bounds of their degrees; the public fit where few rows are near."""
     longest = _longest(setting)
     with KernelSession(rows, replace(setting.plan, longest=longest), total, noise) as session:
         degrees = session.degrees(_COVER)
@@ -302,6 +303,7 @@ def tested(
     total: Privacy | ApproximatePrivacy,
     noise: Noise,
 ) -> KernelFit:
+    """Nodes whose degrees pass one test together; the public fit at all others."""
     kept, expected, of_nodes = test
     plan = replace(setting.plan, nodes=setting.nodes[kept], longest=_longest(setting))
     with KernelSession(rows, plan, total, noise) as session:

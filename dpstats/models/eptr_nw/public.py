@@ -135,6 +135,7 @@ def require_numbers(design: Design) -> None:
 
 
 def find_bandwidths(bandwidth: Any, names: tuple[str, ...]) -> Floats | None:
+    """The bandwidths that were stated, one for each covariate; None where they are to be chosen."""
     if bandwidth is None:
         return None
     if isinstance(bandwidth, Mapping | pd.Series):
