@@ -22,13 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
-from dpstats.accounting.privacy import (
-    Cost,
-    Privacy,
-    Total,
-    resolve_cost,
-    resolve_privacy,
-)
+from dpstats.accounting.privacy import Cost, Privacy, Total, resolve_cost, resolve_privacy
 from dpstats.accounting.unit import PrivacyUnit
 from dpstats.arguments import check_seed, listed, mapping, naming
 from dpstats.budget.charge import Charge, charged, label_of, naming_budget

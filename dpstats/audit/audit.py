@@ -25,13 +25,7 @@ import pandas as pd
 
 from dpstats.accounting.tradeoff import Allowed, Claim
 from dpstats.arrays import Floats
-from dpstats.audit.attack import (
-    Score,
-    epsilon_given_away,
-    lower_limit,
-    mu_given_away,
-    upper_limit,
-)
+from dpstats.audit.attack import Score, epsilon_given_away, lower_limit, mu_given_away, upper_limit
 from dpstats.audit.claims import check_audit, claim_of, delta_of, evidence, own_claim, pair_of
 from dpstats.audit.events import Event, Objective, choose_events, thresholds
 from dpstats.audit.lattice import same_to_the_bit

@@ -22,15 +22,7 @@ import numpy.typing as npt
 from dpstats.errors import DPStatsError, PassError, SchemaError, silently, suppress_private_errors
 from dpstats.frame.design import ROLES, Design
 from dpstats.frame.executors import Reading
-from dpstats.frame.persons import (
-    Census,
-    FirstRows,
-    Lots,
-    OfPersons,
-    by_lot,
-    by_person,
-    contents_of,
-)
+from dpstats.frame.persons import Census, FirstRows, Lots, OfPersons, by_lot, by_person, contents_of
 from dpstats.frame.reading import OneTable
 from dpstats.frame.rows import Block, Mask, PendingBlock, Plain
 from dpstats.frame.schema import check_table

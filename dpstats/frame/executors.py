@@ -32,13 +32,7 @@ import numpy as np
 from scipy import special
 
 from dpstats.arguments import called, shown
-from dpstats.errors import (
-    ArgumentError,
-    PassError,
-    SchemaError,
-    silently,
-    suppress_private_errors,
-)
+from dpstats.errors import ArgumentError, PassError, SchemaError, silently, suppress_private_errors
 from dpstats.frame.reading import OneTable, steps
 from dpstats.frame.source import Check, DaskPartitions, ParquetFiles, Source
 from dpstats.frame.tables import as_table

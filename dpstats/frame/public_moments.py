@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpstats.arguments import (
-    as_int,
-    listed,
-    number,
-    require_sizes,
-    returning_text,
-    shown,
-    spelled,
-)
+from dpstats.arguments import as_int, listed, number, require_sizes, returning_text, shown, spelled
 from dpstats.errors import ArgumentError, PublicDataError, SchemaError
 from dpstats.frame.checked_moments import (
     LARGEST,

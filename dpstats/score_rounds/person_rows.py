@@ -32,12 +32,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix
-from dpstats.mechanism.passes import (
-    Integers,
-    RowSource,
-    one_pass,
-    squared_lengths,
-)
+from dpstats.mechanism.passes import Integers, RowSource, one_pass, squared_lengths
 from dpstats.score_rounds.rows import SHORTEST, Family, ScoreRows, Slab, Vectors, over_mean
 
 

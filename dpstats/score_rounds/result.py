@@ -41,10 +41,7 @@ from dpstats.report.table import Page
 from dpstats.report.wald import WaldTest, terms_page
 from dpstats.score_rounds.bounds import ReleasedSystem
 from dpstats.score_rounds.estimate import Estimate, public_least_squares
-from dpstats.score_rounds.hypotheses import (
-    columns_by_term,
-    constraints,
-)
+from dpstats.score_rounds.hypotheses import columns_by_term, constraints
 from dpstats.score_rounds.inflation import variance_inflation
 from dpstats.score_rounds.notes import CUT_ALLOWANCE, unclustered
 from dpstats.score_rounds.path import Path, penalised_path

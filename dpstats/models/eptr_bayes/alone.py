@@ -20,13 +20,7 @@ from dpstats.call import Charged, ReleasedLevels
 from dpstats.column_search.releases import ColumnSession
 from dpstats.column_search.scales import find_scales
 from dpstats.errors import ErrorsWithoutTrace, SchemaError
-from dpstats.frame import (
-    Design,
-    as_written,
-    classes_formula,
-    design_products,
-    features_design,
-)
+from dpstats.frame import Design, as_written, classes_formula, design_products, features_design
 from dpstats.frame.source import column_types
 from dpstats.models.eptr_bayes.estimate import ClassGeometry
 from dpstats.models.eptr_bayes.planning import blind_cut

@@ -21,18 +21,9 @@ from dpstats.call import Call, Charged, with_levels
 from dpstats.errors import ArgumentError, PublicDataError, SchemaError
 from dpstats.frame import Design, PublicMoments, class_design
 from dpstats.mechanism.threads import one_blas_thread
-from dpstats.models.eptr_bayes.alone import (
-    UnknownFeatures,
-    design_of_classes,
-)
+from dpstats.models.eptr_bayes.alone import UnknownFeatures, design_of_classes
 from dpstats.models.eptr_bayes.discriminant import KINDS
-from dpstats.models.eptr_bayes.fit import (
-    CHOSEN,
-    LEAST_LEFT,
-    find_geometry,
-    fit_rows,
-    make_test,
-)
+from dpstats.models.eptr_bayes.fit import CHOSEN, LEAST_LEFT, find_geometry, fit_rows, make_test
 from dpstats.models.eptr_bayes.planning import LIFT
 from dpstats.models.eptr_bayes.releases import require_room
 from dpstats.models.eptr_bayes.result import BAYES_METHODS, BayesModel

@@ -15,12 +15,7 @@ import numpy as np
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, GRAM, MEANS, TESTED, Claim
-from dpstats.mechanism.conditional import (
-    WIDENED,
-    TestedRelease,
-    lattice_unit,
-    ratio_on_lattice,
-)
+from dpstats.mechanism.conditional import WIDENED, TestedRelease, lattice_unit, ratio_on_lattice
 from dpstats.mechanism.lattice import Grid
 from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource

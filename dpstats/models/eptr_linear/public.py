@@ -17,16 +17,11 @@ from dpstats.arrays import Floats
 from dpstats.errors import ArgumentError, PublicDataError
 from dpstats.frame import Design, PublicMoments
 from dpstats.models.eptr_linear.planning import CutPlan, choose_cuts
-from dpstats.models.eptr_linear.releases import (
-    CutLimits,
-    diameter_with_floats,
-)
+from dpstats.models.eptr_linear.releases import CutLimits, diameter_with_floats
 from dpstats.models.linear.dp_lm import check_response
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.public_input import declared, public_rows, resolve_public
-from dpstats.score_rounds.estimate import (
-    Estimate,
-)
+from dpstats.score_rounds.estimate import Estimate
 
 _REACH = 3.0  # public standard errors that the private coefficients may be away
 

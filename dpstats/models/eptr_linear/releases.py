@@ -39,12 +39,7 @@ from scipy import linalg, special
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.claims import EIGENVALUE, JOINT, TESTED, WEIGHTED, Claim
-from dpstats.mechanism.conditional import (
-    WIDENED,
-    TestedRelease,
-    lattice_unit,
-    on_lattice,
-)
+from dpstats.mechanism.conditional import WIDENED, TestedRelease, lattice_unit, on_lattice
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release

@@ -18,12 +18,7 @@ from scipy import linalg, special
 from dpstats.accounting.privacy import ApproximatePrivacy, Privacy
 from dpstats.arrays import Floats
 from dpstats.mechanism.claims import COUNTS, CURVE, TESTED, WEIGHTED, WEIGHTS, Claim
-from dpstats.mechanism.conditional import (
-    WIDENED,
-    TestedRelease,
-    lattice_unit,
-    ratio_on_lattice,
-)
+from dpstats.mechanism.conditional import WIDENED, TestedRelease, lattice_unit, ratio_on_lattice
 from dpstats.mechanism.noise import Noise, check_largest
 from dpstats.mechanism.passes import Integers, RowSource
 from dpstats.mechanism.release import Release

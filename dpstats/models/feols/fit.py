@@ -30,12 +30,7 @@ from dpstats.models.feols.estimate import (
     without_effects,
 )
 from dpstats.models.linear.estimate import LinearFit
-from dpstats.models.linear.fit import (
-    WIDENING,
-    reported,
-    solved_by_rounds,
-    through_rounds,
-)
+from dpstats.models.linear.fit import WIDENING, reported, solved_by_rounds, through_rounds
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.numerics.matrices import quadratic_forms, symmetric

@@ -55,12 +55,7 @@ from dpstats.models.gaussian.moments import (
     moved_by_cuts,
 )
 from dpstats.models.gaussian.releases import CellSession
-from dpstats.models.gaussian.rounds import (
-    COARSE_LIFT,
-    LEAST_RADIUS,
-    cell_lengths,
-    spread_of_rows,
-)
+from dpstats.models.gaussian.rounds import COARSE_LIFT, LEAST_RADIUS, cell_lengths, spread_of_rows
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.released import Diagnostic

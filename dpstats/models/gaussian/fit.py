@@ -28,23 +28,11 @@ from dpstats.models.gaussian.moments import (
     moved_by_cuts,
 )
 from dpstats.models.gaussian.papers import PAPERS_SHARE, papers_rounds
-from dpstats.models.gaussian.planning import (
-    GaussianPlan,
-    plan_gaussian,
-    simulated_noise,
-)
+from dpstats.models.gaussian.planning import GaussianPlan, plan_gaussian, simulated_noise
 from dpstats.models.gaussian.public import PublicPoints, whiten
-from dpstats.models.gaussian.public_range import (
-    papers_range,
-    public_range,
-)
+from dpstats.models.gaussian.public_range import papers_range, public_range
 from dpstats.models.gaussian.releases import CellSession, require_room
-from dpstats.models.gaussian.rounds import (
-    Rounds,
-    Schedule,
-    pooled,
-    refine,
-)
+from dpstats.models.gaussian.rounds import Rounds, Schedule, pooled, refine
 from dpstats.numerics.matrices import Whitening, symmetric
 from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import row_diagnostics

@@ -16,18 +16,9 @@ from dpstats.models.gaussian.fit import GaussianFit, noise_level, unused_notes
 from dpstats.models.gaussian.known_covariance import FixedCovariance
 from dpstats.models.gaussian.marks import loss_of_public
 from dpstats.models.gaussian.mean_bounds import MeanFacts, mean_bounds
-from dpstats.models.gaussian.mean_cuts import (
-    DEAREST,
-    counted_variance,
-    first_radius,
-    last_mean_cut,
-)
+from dpstats.models.gaussian.mean_cuts import DEAREST, counted_variance, first_radius, last_mean_cut
 from dpstats.models.gaussian.mean_leaning import for_long_rows, left_for_mean
-from dpstats.models.gaussian.mean_planning import (
-    MeanPlan,
-    papers_mean_cut,
-    plan_mean,
-)
+from dpstats.models.gaussian.mean_planning import MeanPlan, papers_mean_cut, plan_mean
 from dpstats.models.gaussian.mean_spread import ReleasedMean, Spread
 from dpstats.models.gaussian.moments import Cell, leaning_line, used_rows
 from dpstats.models.gaussian.public import PublicPoints
@@ -38,12 +29,7 @@ from dpstats.report.bound import Bound
 from dpstats.report.diagnostics import as_share, row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.leaning import Leaning
-from dpstats.score_rounds.notes import (
-    CUT_ALLOWANCE,
-    out_of_sight,
-    row_causes,
-    unseen_line,
-)
+from dpstats.score_rounds.notes import CUT_ALLOWANCE, out_of_sight, row_causes, unseen_line
 
 _CUT_SHARE, TOLD_CUTS = 0.005, 0.02
 """Of the last release, for the share of rows that were cut; and where errors follow from it."""

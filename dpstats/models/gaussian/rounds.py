@@ -26,12 +26,7 @@ from dpstats.models.gaussian.cuts import (
     whitening_update,
     widened_cut,
 )
-from dpstats.models.gaussian.marks import (
-    Marks,
-    loss_of_public,
-    radius_with_marks,
-    unseen_variance,
-)
+from dpstats.models.gaussian.marks import Marks, loss_of_public, radius_with_marks, unseen_variance
 from dpstats.models.gaussian.mean_cuts import first_radius, hidden_loss, mean_cut
 from dpstats.models.gaussian.mean_leaning import for_long_rows, left_for_mean
 from dpstats.models.gaussian.moments import Cell, Moments, moments_of, used_rows

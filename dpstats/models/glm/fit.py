@@ -68,13 +68,7 @@ from dpstats.score_rounds.notes import (
     unused_note,
 )
 from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession, require_share
-from dpstats.score_rounds.rounds import (
-    PERSONS,
-    Coordinates,
-    rows_line,
-    rows_of_each,
-    summary_of,
-)
+from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_line, rows_of_each, summary_of
 from dpstats.score_rounds.solution import Solution, solution
 
 _WIDENING = 0.3

@@ -23,12 +23,7 @@ from dpstats.models.glm.estimate import (
 from dpstats.models.glm.family import Family
 from dpstats.models.glm.lengths import longer_than_rows, no_more_than_rows, row_lengths
 from dpstats.models.glm.model import Model, evened, informed
-from dpstats.models.glm.planning import (
-    INFORMATION,
-    GlmPlan,
-    RoundShares,
-    choose_information_radius,
-)
+from dpstats.models.glm.planning import INFORMATION, GlmPlan, RoundShares, choose_information_radius
 from dpstats.models.glm.public import StartingPoint
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, Whitening, quadratic_forms, with_inverse

@@ -20,11 +20,7 @@ from dpstats.frame import PublicMoments
 from dpstats.mechanism.noise import Noise
 from dpstats.mechanism.passes import RowSource
 from dpstats.mechanism.session import Session
-from dpstats.models.linear.estimate import (
-    DeclaredBounds,
-    LinearFit,
-    matrix_warnings,
-)
+from dpstats.models.linear.estimate import DeclaredBounds, LinearFit, matrix_warnings
 from dpstats.models.linear.papers import pmt, ssp
 from dpstats.models.linear.prepare import (
     SHORTENED,

@@ -32,13 +32,7 @@ from dpstats.score_rounds.cuts import (
     lost_of_squares,
     most_of,
 )
-from dpstats.score_rounds.estimate import (
-    Pooled,
-    Step,
-    newton_step,
-    pool_steps,
-    pool_weighed,
-)
+from dpstats.score_rounds.estimate import Pooled, Step, newton_step, pool_steps, pool_weighed
 from dpstats.score_rounds.first_look import effects_of_few
 from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
 from dpstats.score_rounds.rare_rows import kept_of_levels

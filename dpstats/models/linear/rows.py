@@ -26,14 +26,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import exact_gram
-from dpstats.mechanism.passes import (
-    Block,
-    RowSource,
-    WhitenedRows,
-    Whole,
-    one_pass,
-    scaled_to_grid,
-)
+from dpstats.mechanism.passes import Block, RowSource, WhitenedRows, Whole, one_pass, scaled_to_grid
 
 
 @dataclass

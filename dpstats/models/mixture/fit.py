@@ -15,12 +15,7 @@ from dpstats.models.gaussian.cuts import NoiseLevel
 from dpstats.models.gaussian.moments import Moments, cell_at
 from dpstats.models.gaussian.planning import plan_cells
 from dpstats.models.gaussian.releases import CellSession
-from dpstats.models.gaussian.rounds import (
-    Rounds,
-    Schedule,
-    pooled,
-    refine,
-)
+from dpstats.models.gaussian.rounds import Rounds, Schedule, pooled, refine
 from dpstats.models.gaussian.rows import Codes
 from dpstats.models.mixture.clustering import Partition, number_of_cells
 from dpstats.models.mixture.overlap import overlap_matters, without_overlap

@@ -12,14 +12,7 @@ import numpy as np
 import scipy
 
 from dpstats.arrays import Floats
-from dpstats.models.mixture.clustering import (
-    Cells,
-    Labels,
-    Scores,
-    Split,
-    assign,
-    size_about,
-)
+from dpstats.models.mixture.clustering import Cells, Labels, Scores, Split, assign, size_about
 from dpstats.models.mixture.public_tree import MOST_LEAVES, public_tree
 from dpstats.models.mixture.soft import steadied
 from dpstats.numerics.k_means import first_centroids, principal_axes, sample

@@ -26,13 +26,7 @@ from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.mechanism.lattice import ExactMatrix, exact_gram
-from dpstats.mechanism.passes import (
-    Integers,
-    Whole,
-    cut_to_grid,
-    one_pass,
-    squared_lengths,
-)
+from dpstats.mechanism.passes import Integers, Whole, cut_to_grid, one_pass, squared_lengths
 from dpstats.models.gaussian.rows import (
     CellCoordinates,
     CellRows,
