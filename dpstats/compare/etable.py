@@ -132,8 +132,8 @@ def etable(
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error        0.943       0.9495
-    R-squared                0.02032     0.006641
+    Residual std. error       0.9431       0.9495
+    R-squared                0.02028     0.006635
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

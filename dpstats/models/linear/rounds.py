@@ -46,8 +46,9 @@ from dpstats.score_rounds.rounds import (
 )
 from dpstats.score_rounds.tails import WHOLE, Tail, tail_of
 
-_CARE, _FAR_CARE = 0.15, 0.1
-"""Share of what is cut that is weighed as bias: near the fit, and far from it."""
+_CARE, _CARE_ALONE, _FAR_CARE = 0.15, 0.3, 0.1
+"""Share of what is cut that is weighed as bias: near the fit, beside public rows and without them, where
+nearer cuts gain nothing on real tables and hide more; and far from it."""
 _ONE_WAY = 3.0
 """Times as much of what is cut is weighed, and counts in errors, where it may all point one way."""
 _SHORT = 4.0
@@ -296,7 +297,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         shares = self._shares(near=near, last=last)
         seen = Seen(histogram, tail, n)
         self.scores.append(seen)
-        care = _CARE if near or last else _FAR_CARE
+        care = _CARE if self.ready.arrived else _CARE_ALONE
+        care = care if near or last else _FAR_CARE
         known = self._known_loss(seen)
         cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
         lean = None
