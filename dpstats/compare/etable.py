@@ -123,8 +123,8 @@ def etable(
     Response: rate_marriage
     <BLANKLINE>
                                  (1)          (2)
-    Intercept               4.332***     3.893***
-                             (0.073)      (0.044)
+    Intercept               4.332***     3.894***
+                             (0.074)      (0.044)
     age                   -0.0165***
                             (0.0029)
     religious               0.105***     0.089***
