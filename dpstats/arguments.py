@@ -311,7 +311,7 @@ _ELSEWHERE = {
     "accountant": "a budget of several calls is budget=Budget(mu=2)",
 }
 """What other packages' arguments are here, in a line."""
-_HYPOTHESIS = "hypotheses about coefficients are fit.wald_test('x1 = x2')"
+_HYPOTHESIS = "hypotheses about coefficients are fit.hypotheses('x1 = x2')"
 _LINEAR = (
     "means are on the scale of the response; of dp_glm, predict(newdata, type='link') has linear "
     "predictors"

@@ -269,7 +269,10 @@ def check_limits(design: Design, declared: bool, limits: Mapping[str, Any] | Non
         elif declared:
             used = name == "(norm)" or name in design.columns
         else:
-            levels = name in design.columns and isinstance(value, list)
+            # a mark, (0, 1), is one beside public rows too, which show it
+            levels = name in design.columns and (
+                isinstance(value, list) or (isinstance(value, tuple) and value == (0, 1))
+            )
             used = levels or (name == design.weights and isinstance(value, tuple))
         if not used:
             raise ArgumentError(

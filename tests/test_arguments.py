@@ -150,13 +150,13 @@ def test_a_budget_is_spoken_of_where_there_is_one() -> None:
 
 
 _ANSWERS = {
-    "hypotheses": "here it is wald_test",
+    "lincom": "here it is hypotheses",
     "drop1": "here it is anova",
     "avg_slopes": r"here it is slopes\(public\), .* costs nothing",
     "save": r"pickle\.dump\(fit, file\)",
     "AIC": r"anova\(fit, fit.update",
     "anova": r"here it is anova\(fit\)",
-    "t_test": "wald_test",
+    "t_test": "here it is hypotheses",
     "linear_hypothesis": "wald_test",
     "roc": r"predict\(public\) beside their responses",
     "influence": r"per-row values of private rows are not released",
@@ -174,7 +174,7 @@ def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda: FIT.slopes(PUBLIC, hypothesis="age = 0"), "wald_test"),
+        (lambda: FIT.slopes(PUBLIC, hypothesis="age = 0"), r"fit\.hypotheses"),
         (lambda: FIT.predictions(PUBLIC, variables={"age": 30}), r"rows\.assign"),
         (lambda: FIT.comparisons(PUBLIC, fun="ratio"), r"comparison='ratio'"),
         (lambda: FIT.comparisons(PUBLIC, contrast="pairwise"), r"variables=\{'x': 10"),

@@ -30,7 +30,8 @@ from dpstats.margins.new_rows import (
 )
 from dpstats.margins.rows import identity
 from dpstats.margins.simulate import simulated
-from dpstats.report.result import law_letter
+from dpstats.report.result import law_letter, two_sided
+from dpstats.score_rounds.hypotheses import constraints
 from dpstats.score_rounds.result import Model
 
 _OPTIONS = tuple(ReleaseOptions.__annotations__)
@@ -50,6 +51,9 @@ class MarginalModel(Model):
 
     _other_names: ClassVar[dict[str, str]] = Model._other_names | {
         "get_prediction": "predict(newdata, interval='confidence')",
+        **dict.fromkeys(
+            ("t_test", "lincom", "glht", "linear_combination"), "hypotheses('x1 = x2')"
+        ),
         **dict.fromkeys(("contrast", "contrasts", "pairs"), "emmeans('g').contrasts()"),
         **dict.fromkeys(
             ("avg_slopes", "margins", "get_margeff", "margeff", "marginal_effects"),
@@ -67,6 +71,52 @@ class MarginalModel(Model):
         "avg_comparisons": _averages_of("comparisons"),
         "avg_predictions": _averages_of("predictions", "public, by=True"),
     }
+
+    @spelled
+    def hypotheses(self, hypothesis: Any, level: float = 0.95) -> Margins:
+        """Linear combinations of coefficients with their errors; no further privacy spent.
+
+        Such as the effect in a subgroup, ``"treated + treated:female = 0"``. Each by itself; `wald_test`
+        tests several together.
+
+        Parameters
+        ----------
+        hypothesis : str, list of str, or matrix
+            ``"x1 = x2"``, ``["x1 + x2", "g[T.b] = 1"]``, or R of R b = 0. The estimate is the left side
+            less the right one.
+        level : float
+            Of the intervals.
+
+        Examples
+        --------
+        >>> from dpstats import dp_lm
+        >>> from dpstats.datasets import fair
+        >>> public, private = fair()
+        >>> fit = dp_lm("rate_marriage ~ age * religious", private, public=public, mu=1, seed=1)
+        >>> at_four = fit.hypotheses("age + 4 * age:religious = 0")
+        >>> at_four.frame.columns[:3].tolist()
+        ['hypothesis', 'estimate', 'std_error']
+        """
+        c = self.coefficients
+        each = hypothesis if isinstance(hypothesis, list | tuple) else [hypothesis]
+        texts = bool(each) and all(isinstance(one, str) for one in each)
+        named, rows, values = list[str](), list[Floats](), list[float]()
+        for one in each if texts else [hypothesis]:
+            self._require_no_factor(one)
+            matrix, right, text = constraints(one, c.terms)
+            several = len(matrix) > 1
+            named += [f"{text} ({k + 1})" if several else text for k in range(len(matrix))]
+            rows += list(matrix)
+            values += right.ravel().tolist()
+        at = np.array(rows)
+        estimate = at @ np.where(np.isnan(c.coef), 0.0, c.coef) - values
+        estimate = np.where((at != 0) @ np.isnan(c.coef), np.nan, estimate)
+        error, half = c.error_of(at), c.halves(level, at)
+        frame = pd.DataFrame({"hypothesis": named, "estimate": estimate, "std_error": error})
+        frame["statistic"] = frame.estimate / frame.std_error
+        frame["p_value"] = two_sided(frame.statistic, c.freedom_of(at))
+        frame = frame.assign(conf_low=estimate - half, conf_high=estimate + half)
+        return self._margins(frame, "Linear combinations of coefficients")
 
     def _scale(self) -> ResponseScale:
         """How the mean of the response follows from the linear predictor."""

@@ -314,8 +314,8 @@ FEW_DIFFER = (
 )
 
 
-def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:
-    """Where tails are `out_of_sight`."""
+def unseen_note(noise_sd: float, n: int, formula: str | None = None) -> tuple[str, ...]:
+    """Where tails are `out_of_sight`; ``formula``: of a model that a logarithm of the response suits."""
     if not out_of_sight(noise_sd, n):
         return ()
     return (
@@ -324,7 +324,7 @@ def unseen_note(noise_sd: float, n: int, formula: str = "") -> tuple[str, ...]:
         "errors say. "
         + (
             "A larger budget shows it."
-            if _is_logarithm(formula)
+            if formula is None or _is_logarithm(formula)
             else "Take a logarithm of such a response, or give a larger budget."
         ),
     )

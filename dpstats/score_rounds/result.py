@@ -462,9 +462,10 @@ class Model(Result):
 
     @spelled
     def wald_test(self, hypothesis: Any) -> Anova:
-        """Wald test of linear hypotheses; no further privacy spent.
+        """Wald test of linear hypotheses together; no further privacy spent.
 
-        Its p value is that of a chi-square, or of an F test where `confint` has a t distribution.
+        Its p value is that of a chi-square, or of an F test where `confint` has a t distribution. Linear
+        combinations one by one, with their intervals, are ``fit.hypotheses()``.
 
         Parameters
         ----------

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from dpstats import dp_glm, dp_lm, public_moments
+from dpstats.errors import ArgumentError
 from dpstats.models.linear import rounds
 from dpstats.score_rounds.first_look import too_thin
 
@@ -346,3 +347,16 @@ def test_cuts_follow_what_they_may_lose(loss: str, monkeypatch: pytest.MonkeyPat
     plain = dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"]
     monkeypatch.setattr(rounds, loss, lambda *_: lambda length: 9 / np.asarray(length))
     assert dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"] > 1.2 * plain
+
+
+def test_a_mark_is_one_beside_public_rows_too() -> None:
+    """One mapping of limits serves a formula with public rows and without."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"t": 1.0 * (rng.random(3000) < 0.5), "x": rng.normal(size=3000)})
+    rows["y"] = rows.t + rows.x + rng.normal(size=3000)
+    given = {"public": rows.head(200), "mu": 1, "seed": 1}
+    fit = dp_lm("y ~ t + x", rows, **given)
+    marked = dp_lm("y ~ t + x", rows, limits={"t": (0, 1)}, **given)
+    assert marked.coef().equals(fit.coef())
+    with pytest.raises(ArgumentError, match="ranges are for fits without public rows"):
+        dp_lm("y ~ t + x", rows, limits={"t": (0, 2)}, **given)

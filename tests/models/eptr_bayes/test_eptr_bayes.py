@@ -526,7 +526,7 @@ REFUSED: list[Any] = [
     pytest.param({"limits": {"g": ["a", "b", "z"]}}, r"limits=\{'g'"),
     # limits that do nothing
     pytest.param({"limits": {"zz": ["a"]}}, "no effect"),
-    pytest.param({"limits": {"x1": (0, 1)}}, "no effect"),
+    pytest.param({"limits": {"x1": (0, 2)}}, "no effect"),
     pytest.param({"public": None, "limits": LIMITS | {"zz": (0, 1)}}, "no effect"),
 ]
 

@@ -551,7 +551,7 @@ REFUSED: list[Any] = [
     pytest.param({"method": "ptr", "degree": "a"}, "degree"),
     pytest.param({"method": "ptr", "degree": [1, 2]}, "degree"),
     # limits that do nothing
-    pytest.param({"limits": {"x1": (0, 1)}}, "no effect"),
+    pytest.param({"limits": {"x1": (0, 2)}}, "no effect"),
     pytest.param({"limits": {"zz": (0, 1)}}, "no effect"),
     pytest.param(NOBODY | {"limits": LIMITS | {"zz": (0, 1)}}, "no effect"),
 ]

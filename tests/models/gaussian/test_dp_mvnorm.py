@@ -920,7 +920,7 @@ REFUSED: list[Any] = [
     ({"gamma": "a"}, "gamma is"),
     ({"gamma": True}, "gamma is"),
     ({"gamma": None}, "gamma is"),
-    ({"limits": {"x1": (0, 1)}}, "no effect"),
+    ({"limits": {"x1": (0, 2)}}, "no effect"),
     ({"limits": {"zz": ["a"]}}, "no effect"),
     ({"limits": {"g": 3}, "formula": "~ x1 + g"}, "limits"),
     ({"limits": {"g": ["a"]}, "formula": "~ x1 + g"}, "two or more levels"),
