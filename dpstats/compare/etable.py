@@ -18,12 +18,13 @@ from dpstats.compare.page import MARK, Entry, Style, check_level, fits_page
 from dpstats.compare.terms import Terms
 from dpstats.errors import ArgumentError, suppress_private_errors
 from dpstats.models.glm.family import Family, resolve_family
+from dpstats.report.estimates import Plotted
 from dpstats.report.format import format_scalar
 from dpstats.report.model import ERROR_NAMES, errors_name
 from dpstats.report.options import check_digits, check_stars, options
-from dpstats.report.privacy import SEEDED
+from dpstats.report.privacy import SEEDED, PrivacyStatement
 from dpstats.report.released import Released
-from dpstats.report.result import Coefficients
+from dpstats.report.result import Coefficients, Result
 from dpstats.report.table import Page
 from dpstats.score_rounds.result import Model, coefficients_of
 
@@ -57,7 +58,8 @@ def etable(
     ----------
     fits : fit, list of fits, or mapping from names to fits
         Or fits one after another, ``etable(first, second)``.
-        Of `dp_lm`, `dp_glm`, `dp_feols`, `eptr_lm`, or what ``update`` makes of them. A fit of
+        Of `dp_lm`, `dp_glm`, `dp_feols`, `eptr_lm`, or what ``update`` makes of them; means of `dp_mean`
+        and `dp_mvnorm`; averages over private rows, ``fit.comparisons(data=private, mu=0.5)``. A fit of
         statsmodels may be among them; its column is marked as not private.
     names : sequence of str, optional
         Headings of the columns; default (1), (2), ...
@@ -161,7 +163,8 @@ def etable(
     )
     entries = [_entry(name, fit) for name, fit in given]
     models = [(name, fit) for name, fit in given if isinstance(fit, Model)]
-    remarks = _spent(models) + _remarks(models)
+    private = [(name, fit) for name, fit in given if isinstance(fit, Released)]
+    remarks = _spent(private) + _remarks(private)
     if public:
         alone, missing = _public_columns(models)
         entries += alone
@@ -170,7 +173,7 @@ def etable(
     entries += [_open_entry(name, fit) for name, fit in others]
     if exponentiate:
         remarks = _ratios([*given, *others]) + remarks
-    if len(models) < len(given) or others:
+    if len(private) < len(given) or others:
         remarks.append("A column that is not private is for teaching: do not release this table.")
     return fits_page(entries, style, [*remarks, *_own_notes(notes)], shown_terms)
 
@@ -258,6 +261,12 @@ def _named(fits: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
 
 
 def _entry(name: str, fit: Any) -> Entry:
+    if (
+        isinstance(fit, Released)
+        and isinstance(fit, Result | Plotted)
+        and not isinstance(fit, Model)
+    ):
+        return _estimates(name, fit)
     if not isinstance(fit, Model):
         return _open_entry(name, fit)
     p = fit.privacy
@@ -268,15 +277,38 @@ def _entry(name: str, fit: Any) -> Entry:
     if fit.m is not None and fit.public_spent is None and not fit.left_out:
         facts["Public rows"] = fit.m
     facts |= fit.table_facts() | {"Errors": errors_name(fit.estimate.errors, p)}
+    facts |= _privacy(p)
+    response = fit.design.response or ""
+    facts["Method"] = fit.method
+    return Entry(name, response, fit.coefficients, facts, marked=bool(fit.doubts))
+
+
+def _privacy(p: PrivacyStatement) -> dict[str, Any]:
+    """What a column has cost, and whom it protects."""
+    facts: dict[str, Any] = {}
     if not math.isnan(p.mu):
         upto = f" up to {format_scalar(p.slack, 3)}" if p.slack else ""
         facts["mu (GDP)"] = f"{format_scalar(p.mu, 4)}{upto}" if upto else p.mu
     epsilon = format_scalar(p.epsilon(p.shown_delta), 3)
     facts["epsilon (delta)"] = f"{epsilon} ({format_scalar(p.shown_delta, 3)})"
     facts["Unit of privacy"] = _unit(p.protected)
-    response = fit.design.response or ""
-    facts["Method"] = fit.method
-    return Entry(name, response, fit.coefficients, facts, marked=bool(fit.doubts))
+    return facts
+
+
+def _estimates(name: str, fit: Any) -> Entry:
+    """Means, or averages over private rows: estimates that no model's coefficients are."""
+    facts = {"Rows": fit.nobs} | ({} if fit.m is None else {"Public rows": fit.m})
+    facts |= _privacy(fit.privacy)
+    if isinstance(fit, Result):
+        facts["Method"] = fit.call.partition("(")[0]
+        return Entry(name, "", fit.coefficients, facts, tested=False)
+    frame: pd.DataFrame = fit.tidy()
+    named = frame.iloc[:, : frame.columns.get_loc("estimate")].astype(str)
+    terms = tuple(": ".join(line) for line in named.to_numpy()) if named.size else ("average",)
+    variance = np.diag(frame.std_error.to_numpy() ** 2)  # in which the noise is
+    facts["Method"] = fit.title.partition(" over ")[0].lower()
+    own = Coefficients(terms, frame.estimate.to_numpy(), np.zeros_like(variance), variance)
+    return Entry(name, "", own, facts, tested="p_value" in frame)
 
 
 def _unit(unit: PrivacyUnit) -> str:
@@ -292,7 +324,8 @@ def _open_entry(name: str, fit: Any) -> Entry:
     entry = suppress_private_errors(lambda: _read(name, fit))
     if entry is None:
         raise ArgumentError(
-            "etable takes fits of dp_lm, dp_glm, dp_feols and eptr_lm, and results of statsmodels; not "
+            "etable takes fits of dp_lm, dp_glm, dp_feols and eptr_lm, means of dp_mean and dp_mvnorm, "
+            "averages over private rows, and results of statsmodels; not "
             f"{shown(fit)}. "
             + (
                 "Other results have tidy(), a table that is put beside others by pandas."
@@ -387,7 +420,7 @@ def _public_columns(models: Sequence[tuple[str, Model]]) -> tuple[list[Entry], l
     return entries, [f"No fit of public rows alone stands beside {', '.join(missing)}: {why}."]
 
 
-def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
+def _spent(models: Sequence[tuple[str, Any]]) -> list[str]:
     """Which columns come from one release, and what all releases cost together."""
     columns: dict[int, list[str]] = {}
     for name, fit in models:
@@ -398,7 +431,7 @@ def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
         if len(names) > 1
     ]
     releases = list({id(fit.privacy): fit.privacy for _, fit in models}.values())
-    moments = [fit.public_spent for _, fit in models if fit.public_spent is not None]
+    moments = [fit.public_spent for _, fit in models if getattr(fit, "public_spent", None)]
     before = list({id(spent): spent for spent in moments}.values())
     if before:
         notes.append(
@@ -414,7 +447,7 @@ def _spent(models: Sequence[tuple[str, Model]]) -> list[str]:
     return [*notes, f"If they describe the same rows, {together(totals)}."]
 
 
-def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
+def _remarks(models: Sequence[tuple[str, Any]]) -> list[str]:
     """Notes on single columns."""
     columns: dict[str, list[str]] = {}
     for name, fit in models:
@@ -426,8 +459,9 @@ def _remarks(models: Sequence[tuple[str, Model]]) -> list[str]:
             remarks.append(f"the unit of privacy is {p.unit}")
         if math.isnan(p.mu):
             remarks.append("epsilon holds for this release by itself")
-        for remark in (*remarks, *fit.qualified):
+        of_model = isinstance(fit, Model)
+        for remark in (*remarks, *(fit.qualified if of_model else fit.notes)):
             columns.setdefault(remark.rstrip("."), []).append(name)
-        for note in fit.doubts:
+        for note in fit.doubts if of_model else ():
             columns.setdefault(note.rstrip("."), []).append(f"{name} {MARK}")
     return [f"{', '.join(names)}: {remark}." for remark, names in columns.items()]

@@ -45,7 +45,7 @@ class Entry:
     """One fit of a table: the heading of its column, and some of `FACTS`.
 
     Of a fit without privacy the privacy part of the coefficients is zero. A ``marked`` one has a note
-    that says what may be wrong with its coefficients.
+    that says what may be wrong with its coefficients. Means are not ``tested`` against zero.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Entry:
     coefficients: Coefficients
     facts: Mapping[str, str | float | int]
     marked: bool = False
+    tested: bool = True
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str], show
     ]
     for entry in entries:
         above: list[str] = [shown.label(entry.response)] if several else []
-        cells, raw = _pairs(entry.coefficients, terms, style)
+        own = style if entry.tested else replace(style, stars=())
+        cells, raw = _pairs(entry.coefficients, terms, own)
         below = [entry.facts.get(key, "") for key in facts]
         columns.append(
             Column(
@@ -110,7 +112,7 @@ def fits_page(entries: Sequence[Entry], style: Style, notes: Sequence[str], show
     legend = [*_legend(entries, style), *_without_errors(entries, terms)]
     table = Table.from_columns(columns, notes=[*legend, *notes], main=True)
     rules = (len(head), len(head) + len(labels)) if head else (len(labels),)
-    above_it = () if several else (KeyValues((("Response", responses[0]),)),)
+    above_it = () if several or not responses[0] else (KeyValues((("Response", responses[0]),)),)
     return Page((*above_it, replace(table.ruled(rules), folds=False)))
 
 
@@ -170,7 +172,7 @@ def _scientific(value: float, places: int) -> str:
 
 def _legend(entries: Sequence[Entry], style: Style) -> list[str]:
     lines = []
-    if style.stars:
+    if style.stars and any(entry.tested for entry in entries):
         levels = list(enumerate(style.stars, 1))[::-1]
         lines.append(", ".join(f"{'*' * k} p < {format_scalar(level, 3)}" for k, level in levels))
     what = (

@@ -17,7 +17,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import dpstats
-from dpstats import anova, dp_glm, dp_lm, dp_mean, eptr_lm, etable, public_moments
+from dpstats import anova, dp_glm, dp_lm, dp_mean, dp_mixture, eptr_lm, etable, public_moments
 from dpstats.compare.terms import Terms
 from dpstats.datasets import fair
 from dpstats.errors import ArgumentError, NotReleasedError
@@ -52,6 +52,26 @@ def test_the_numbers_are_those_of_the_fits() -> None:
     assert float(table["Residual std. error"][0]) == fits()[0].sigma
     assert table["Family"] == ["", "", "binomial, logit"]
     assert table["Response"] == ["rate_marriage", "rate_marriage", "affair"]
+
+
+def test_averages_over_private_rows_and_means_stand_beside_fits() -> None:
+    public, private = fair()
+    fit = dp_lm("rate_marriage ~ age * religious", private, public=public, mu=1, seed=1)
+    average = fit.comparisons(data=private, variables={"age": (20, 30)}, mu=1, seed=3)
+    mean = dp_mean(["age", "religious"], private, public=public, mu=1, seed=4)
+    page = etable([fit, average, mean], names=["fit", "average", "mean"])
+    table = cells(page)
+    assert float(table["age: 30 - 20"][1]) == average.frame.estimate[0]
+    assert float(table["age: 30 - 20 (std. error)"][1]) == average.frame.std_error[0]
+    assert [float(v) for v in table["age"][::2]] == [fit.coef()["age"], mean.mean["age"]]
+    assert table["Method"] == ["anchored", "average comparisons", "dp_mean"]
+    assert table["Public rows"] == ["318", "", "318"]
+    assert "the 3 releases cost mu = 1.732 together" in str(page)
+    assert "do not release" not in str(page)
+    alone = str(etable(mean))
+    assert "Response" not in alone
+    assert "*" not in alone
+    assert "sampling and privacy noise" in str(etable(average))
 
 
 def test_intervals_stars_digits_and_names() -> None:
@@ -290,8 +310,6 @@ def test_options_are_the_defaults_and_come_back() -> None:
 def test_errors_say_what_to_do(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         etable(**{"fits": fits()[0]} | arguments)
-    with pytest.raises(ArgumentError, match="takes fits"):
-        etable(dp_mean("~ age", fair()[1], fair()[0], mu=1, seed=1))
 
 
 def test_every_format_holds_the_table() -> None:
@@ -425,9 +443,9 @@ def test_what_only_looks_like_a_fit_is_refused(odd: Any) -> None:
 
 def test_results_that_are_no_regressions_are_sent_to_tidy() -> None:
     public, private = fair()
-    mean = dp_mean("~ age", private, public, mu=1, seed=1)
-    with pytest.raises(ArgumentError, match=r"not a GaussianModel. Other results have tidy\(\)"):
-        etable([fits()[0], mean])
+    mixture = dp_mixture(["age"], private, public, k=1, mu=1, seed=1)
+    with pytest.raises(ArgumentError, match=r"not a MixtureModel. Other results have tidy\(\)"):
+        etable([fits()[0], mixture])
 
 
 def test_sizes_that_floats_hardly_hold_are_printed() -> None:
