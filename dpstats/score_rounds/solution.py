@@ -30,6 +30,9 @@ from dpstats.score_rounds.estimate import (
 from dpstats.score_rounds.releases import PersonCounts, Round, RowSummary, ScoreSession
 from dpstats.score_rounds.rounds import ScoreRounds, summary_of
 
+WIDENING = 0.2
+"""Share of what cuts take off scores that standard errors count as an error, if these may be of any size."""
+
 
 @dataclass(frozen=True)
 class Solution:

@@ -69,10 +69,8 @@ from dpstats.score_rounds.notes import (
 )
 from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession, require_share
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_line, rows_of_each, summary_of
-from dpstats.score_rounds.solution import Solution, solution
+from dpstats.score_rounds.solution import WIDENING, Solution, solution
 
-_WIDENING = 0.3
-"""Share of what is cut that standard errors count, but for responses between 0 and 1."""
 _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""
 LEAST = 1e-3
@@ -409,7 +407,7 @@ class _Ended:
 
 def _widening(rounds: GlmRounds) -> float:
     """Share of what cuts took off the scores that is counted as an error."""
-    return 0.0 if rounds.bounded else _WIDENING
+    return 0.0 if rounds.bounded else WIDENING
 
 
 def condition_line(released: Floats) -> Diagnostic:

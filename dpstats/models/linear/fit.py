@@ -77,7 +77,7 @@ from dpstats.score_rounds.notes import (
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import RoundsTask, rows_line, summary_of
 from dpstats.score_rounds.rows import LeastSquares
-from dpstats.score_rounds.solution import solution
+from dpstats.score_rounds.solution import WIDENING, solution
 
 _Session = TypeVar("_Session", bound=ScoreSession)
 _Fit = TypeVar("_Fit")
@@ -89,7 +89,7 @@ _RARE = 0.2
 LOST = (
     "The fit did not converge: its last step was longer than noise and sampling explain. The "
     "estimates may be far off, and no standard errors are given. More rows, a larger budget, or "
-    "a few public rows help.",
+    "a few public rows help; of a response of zeros and few ones, dp_glm(family='binomial') or dp_mean.",
 )
 LOST_FROM_PUBLIC = (
     "The fit did not converge: its last step was longer than noise and sampling explain, as where "
@@ -98,8 +98,6 @@ LOST_FROM_PUBLIC = (
     "values such as -999, and how many public rows have each level; else use a public sample that is "
     "larger or more like the private rows, or none.",
 )
-WIDENING = 0.2
-"""Share of what is cut that standard errors count."""
 
 
 @dataclass(frozen=True, kw_only=True)
