@@ -31,7 +31,7 @@ from dpstats.score_rounds.releases import PersonCounts, Round, RowSummary, Score
 from dpstats.score_rounds.rounds import ScoreRounds, summary_of
 
 WIDENING = 0.2
-"""Share of what cuts take off scores that standard errors count as an error, if these may be of any size."""
+"""Share of what cuts take off the scores that standard errors count, where scores may be of any size."""
 
 
 @dataclass(frozen=True)
