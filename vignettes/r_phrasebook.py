@@ -407,6 +407,11 @@ lines(
         ".",
     ),
     (
+        'multcomp::glht(fit, "educ - exper = 0")',
+        'fit.hypotheses("educ - exper = 0")',
+        "with its error and interval; a list of them is a table",
+    ),
+    (
         "predict(fit, new)",
         "fit.predict(pub[:5])",
         "new rows are rows that you may show",
@@ -539,7 +544,7 @@ lines(
     (
         "modelsummary::modelsummary(list(alone, fit))",
         "etable([alone, fit])",
-        "`.to_latex()`, `.to_html()`, `.to_markdown()`",
+        "`.to_latex()`, `.to_html()`, `.to_markdown()`; means and averages may be columns, too",
     ),
     (
         "modelsummary::modelsummary(logit, exponentiate = TRUE)",
