@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpstats import eptr
+from dpstats import dp_feols, dp_mean, eptr, eptr_bayes, eptr_nw
 from dpstats.errors import ArgumentError, DPStatsError, PassError
 from dpstats.frame.by_person import PersonsBlock
+from dpstats.frame.pandas_table import PandasTable
 from dpstats.frame.rows import Block
 from dpstats.mechanism import passes as slabs
 from dpstats.mechanism.lattice import ExactSum
@@ -295,6 +296,28 @@ def test_an_error_beside_an_estimator_of_ones_own_holds_nothing(
     frames = traceback.extract_tb(caught.value.__traceback__)
     inside = {frame.name for frame in frames if frame.filename == own_estimate.__file__}
     assert inside <= {"tested_estimate"}, "that one holds what the caller gave"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda read: eptr_bayes("c ~ x", read, mu=5),
+        lambda read: dp_mean(["x"], read, mu=1, limits={"x": ["a", "b"]}),
+        lambda read: eptr_nw("c ~ x", read, mu=1),
+        lambda read: dp_feols("y ~ x", read, mu=1, limits={"nobody": (0, 1)}),
+    ],
+)
+def test_a_refusal_by_the_columns_of_a_function_holds_none_of_its_rows(
+    call: Callable[[Any], Any],
+) -> None:
+    """Names and kinds of columns are taken from the first rows that it returns."""
+    table = pd.DataFrame({"x": np.arange(2000.0), "y": 1.0, "c": ["p", "q"] * 1000})
+    with pytest.raises(DPStatsError) as caught:
+        call(lambda: table.copy())
+    held = sorted(
+        {name for name, value in _reached(caught.value) if isinstance(value, PandasTable)}
+    )
+    assert not held
 
 
 def test_what_is_looked_for_would_be_found() -> None:

@@ -357,17 +357,17 @@ def first_look(
                 counts = session.rows_of_persons(PERSONS)
                 back, _ = session.whiten(back / math.sqrt(rows_of_each(counts, session.n)), zero)
             seen = whiten(session, back, nothing)
+        location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
+        enough = suffices(used, source.d, total.mu)
+        if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
+            enough = False
+        others = found[-1].others if response else 0.0
+        uneven = {
+            j: (one.location, one.others)
+            for j, one in zip(searched, found, strict=False)
+            if one.others > 0 and one.scale is not None
+        }
         failed.pop_all()
-    location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
-    enough = suffices(used, source.d, total.mu)
-    if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
-        enough = False
-    others = found[-1].others if response else 0.0
-    uneven = {
-        j: (one.location, one.others)
-        for j, one in zip(searched, found, strict=False)
-        if one.others > 0 and one.scale is not None
-    }
     return FirstLook(seen, location, scale, enough, others, uneven, counts), session
 
 

@@ -86,12 +86,13 @@ class AloneTask:
 
 def curve_design(charged: Charged, formula: str, limits: Mapping[str, Any] | None) -> Design:
     """The design of a curve from names and kinds of the private table's columns, and limits."""
-    with ErrorsWithoutTrace(), naming("the private data"):
-        table = column_types(charged.table)
-        text = curve_formula(formula, table.names)
-        _refuse_text(text, table)
-        design = private_design(text, table, limits, releases_levels=False, numbers=True)
-    require_numbers(design)
+    with ErrorsWithoutTrace():  # the frame holds the first rows of a function
+        with naming("the private data"):
+            table = column_types(charged.table)
+            text = curve_formula(formula, table.names)
+            _refuse_text(text, table)
+            design = private_design(text, table, limits, releases_levels=False, numbers=True)
+        require_numbers(design)
     return without_boxes(design)
 
 

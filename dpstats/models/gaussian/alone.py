@@ -147,11 +147,12 @@ def columns_to_find(
     charged: Charged, columns: str | Sequence[str], limits: Mapping[str, Any] | None
 ) -> ColumnsToFind:
     """From names and kinds of columns, and limits; of a stream rows are read for these."""
-    with ErrorsWithoutTrace(), naming("the private data"):
-        table = column_types(charged.table)
-        formula = points_formula(columns, table.names)
-        design = private_design(formula, table, limits, releases_levels=False, numbers=True)
-    charged.check_limits(design, True, limits)
+    with ErrorsWithoutTrace():  # the frame holds the first rows of a function
+        with naming("the private data"):
+            table = column_types(charged.table)
+            formula = points_formula(columns, table.names)
+            design = private_design(formula, table, limits, releases_levels=False, numbers=True)
+        charged.check_limits(design, True, limits)
     known = design_products(design).known
     searched = tuple(j for j in range(1, len(design.terms)) if j not in known)
     boxes = {
