@@ -40,10 +40,7 @@ class TwoStages:
     @property
     def solve(self) -> Floats:
         """(X'P X)^-1 X'P, which makes coefficients of scores."""
-        first = self.first_stage
-        if not self.apart:
-            return np.asarray(np.linalg.pinv(first))
-        return np.asarray(np.linalg.solve(first.T @ first, first.T))
+        return np.asarray(np.linalg.pinv(self.first_stage))
 
     @property
     def apart(self) -> bool:
