@@ -17,7 +17,7 @@ from dpstats.errors import PrivacyError
 from dpstats.frame import Design
 from dpstats.models.gaussian.bounds import GaussianFacts, gaussian_bounds, judged
 from dpstats.models.gaussian.cuts import NoiseLevel
-from dpstats.models.gaussian.marks import Marks
+from dpstats.models.gaussian.marks import Marks, public_marks
 from dpstats.models.gaussian.moments import (
     Cell,
     Moments,
@@ -298,7 +298,7 @@ def refined_gaussian(
     """Private re-whitening from the public coordinates; see `rounds.refine`.
 
     ``public``: points whose moments the released ones are averaged with. ``marks``: columns in which
-    few rows differ, where no public row tells.
+    few rows differ; public rows, if there are any, tell these.
     """
     plan = call.plan
     lengths, tails, counts = call.sides
@@ -308,6 +308,7 @@ def refined_gaussian(
     )
     start = cell_at(np.zeros(len(points.terms)), whitening, float(session.n))
     there = points.measured if isinstance(points, PublicPoints) else None
+    marks = marks if there is None else public_marks(there)
     rounds = refine(session, (), [start], schedule, n_known=True, public=there, marks=marks)
     moments = replace(rounds.moments[0], bias=plan.bias)
     notes: tuple[str, ...] = ()

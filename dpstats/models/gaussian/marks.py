@@ -1,4 +1,4 @@
-"""Columns of zeros and ones in which few rows differ, as a search of private rows has found them.
+"""Columns of zeros and ones in which few rows differ, as public rows or a search of private ones tell.
 
 How far the few lie from the others, and about how many they are, is known before rows are cut; noise
 hides them in counts of lengths. So cuts weigh what they would take off these columns against noise.
@@ -65,6 +65,34 @@ class Marks:
             return np.asarray(np.maximum(sizes - length[:, None], 0.0) @ share)
 
         return lost
+
+
+_RARE = 0.1
+"""Share of rows up to which those of one of two values are few."""
+
+
+def public_marks(rows: Floats) -> Marks | None:
+    """The columns of public rows (m, d) that have two values, one of them rare; None if there are none.
+
+    Examples
+    --------
+    >>> rows = np.zeros((100, 2))
+    >>> rows[:3, 1], rows[:, 0] = 1.0, np.arange(100)
+    >>> marks = public_marks(rows)
+    >>> marks.columns, marks.share
+    ((1,), array([0.03]))
+    """
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    two = ((rows == low) | (rows == high)).all(axis=0) & (low < high)
+    above = (rows == high).mean(axis=0)
+    share = np.minimum(above, 1 - above)
+    few = np.flatnonzero(two & (share <= _RARE))
+    if not few.size:
+        return None
+    rare = np.where(above <= 0.5, high, low)
+    return Marks(
+        tuple(few.tolist()), np.diag(rare)[few], share[few], np.zeros(few.size, dtype=bool)
+    )
 
 
 def unseen_variance(marks: Marks | None, cell: Cell) -> Floats | float:

@@ -336,7 +336,7 @@ def _mean_apart(
     tail, least, lengths = ready.beyond, ready.cuts[0].radius, ready.lengths[0]
     assert tail is not None
     expected = None if public is None else loss_of_public(public, cell)
-    expected = expected if marks is None else marks.loss_of_mean(cell)
+    expected = expected if marks is None or public is not None else marks.loss_of_mean(cell)
     radius, lost = mean_cut(noise, share, cell.n, d, tail, least, expected)
     away = float(np.linalg.norm(moments.mean))
     turned, lean = for_long_rows(session, cell, radius, lengths, tail.variance, away, marks)

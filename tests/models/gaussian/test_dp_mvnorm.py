@@ -199,18 +199,27 @@ def test_public_rows_tell_of_a_rare_mark_that_noise_hides() -> None:
     assert held >= 9
 
 
-def test_a_rare_mark_that_the_cut_hides_has_no_errors() -> None:
-    """Fifty ones among 10 000: one of thirty intervals held their share, and nothing was said."""
-    for seed in range(3):
+def test_a_rare_mark_is_kept_or_has_no_errors() -> None:
+    """Fifty ones among 10 000: one of thirty intervals held their share, and nothing was said.
+
+    Of 57 that were given 54 do now. Of twelve that hold with 0.95 seven fail with a chance below 1e-6.
+    """
+    missed, given = 0, 0
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         rows = pd.DataFrame({"a": rng.normal(size=11_000), "b": 1.0 * (rng.random(11_000) < 0.005)})
         found = dp_mvnorm(["a", "b"], rows[1000:], rows[:1000], mu=1, seed=seed)
         bounds = found.confint()
-        assert bounds.loc["b"].isna().all()
+        hidden = bounds.loc["b"].isna().all()
         assert bounds.loc["a"].notna().all()
-        assert found.cov_se.isna().to_numpy().tolist() == [[False, True], [True, True]]
-        assert any(note.startswith("Most of what `b` varies by") for note in found.notes)
+        assert found.cov_se.isna().to_numpy().tolist() == [[False, hidden], [hidden, hidden]]
+        said = any(note.startswith("Most of what `b` varies by") for note in found.notes)
+        assert said == hidden
         assert 1 < (found.to_moments("a ~ b").m or 0) < 10_000
+        given += not hidden
+        missed += not hidden and not bounds.loc["b"].iloc[0] <= 0.005 <= bounds.loc["b"].iloc[1]
+    assert 0 < given < 12
+    assert missed < 7
 
 
 # -- what the number of public rows decides ---------------------------------------------------------
@@ -1291,3 +1300,15 @@ def test_moments_of_another_number_of_rows_are_those_of_the_same_sums() -> None:
     assert found.spread == pytest.approx(np.cov(x.T, bias=True))
     assert (found.cell.n, found.mean_rows, found.spread_rows) == (50, 50, 25)
     assert (found.mean_sd, found.spread_sd) == pytest.approx((0.08, 0.16))
+
+
+def test_the_variance_of_a_rare_mark_is_kept_where_public_rows_show_it() -> None:
+    """Rows of a mark of one row in thirty are long, and were cut like far ones: 0.5 to 0.7 was left."""
+    ratios = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows = pd.DataFrame({"x": rng.gamma(2.0, size=9000), "z": rng.normal(size=9000)})
+        rows["mark"] = 1.0 * (rng.random(9000) < 0.03)
+        fit = dp_mvnorm(["x", "z", "mark"], rows, rows.head(200), epsilon=1, delta=1e-5, seed=seed)
+        ratios.append(fit.cov.loc["mark", "mark"] / rows.mark.var())
+    assert 0.85 < np.median(ratios) < 1.15
