@@ -336,7 +336,7 @@ def first_look(
     with ExitStack() as failed:
         if persons is not None:
             of_persons = cast(PersonSource, source)
-            failed.callback(of_persons.forget)
+            failed.callback(lambda: of_persons.forget())  # not looked at unless an error comes
             single = of_persons.one_of_each(differences=within)
         with ColumnSession(single, looked, response, total, noise, after) as columns:
             used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))

@@ -399,7 +399,7 @@ REFUSED: list[Any] = [
     ({"public": PUBLIC.assign(x1=0.0)}, "x1"),
     ({"public": PUBLIC.assign(x2=2 * PUBLIC.x1)}, "x2"),
     ({"public": PUBLIC.assign(y=np.nan)}, "usable value"),
-    ({"limits": {"x1": (0, 1)}}, "no effect"),
+    ({"limits": {"x1": (0, 2)}}, "no effect"),
     ({"limits": {"zz": ["a"]}}, "no effect"),
     ({"formula": "~ x1"}, "response"),
     ({"formula": "y ~"}, "nothing is right of"),
@@ -450,7 +450,7 @@ def test_advice_is_one_that_can_be_followed() -> None:
         fit(public=PUBLIC.assign(x1=0.0))
     assert "public_moments(" not in str(caught.value)  # which eptr_lm does not take
     with pytest.raises(DPStatsError) as caught:
-        fit(limits={"x1": (0, 1)})
+        fit(limits={"x1": (0, 2)})
     assert "method='ssp'" not in str(caught.value)  # which eptr_lm does not have
 
 

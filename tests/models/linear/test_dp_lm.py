@@ -574,7 +574,7 @@ class _Unreadable:
     ("arguments", "said"),
     [
         ({"ridge": -1}, "ridge must be"),
-        ({"limits": {"x1": (0, 1)}}, "no effect"),
+        ({"limits": {"x1": (0, 2)}}, "no effect"),
         ({"limits": {"(weights)": (0, 1)}}, "no effect"),
         ({"public": "{}"}, "from_json"),
         ({"public": PUBLIC.assign(y=0.0)}, "zero in every row.* Leave out public="),

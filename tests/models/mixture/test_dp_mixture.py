@@ -716,7 +716,7 @@ REFUSED: list[Any] = [
     ({"pool": 1}, "pool must be"),
     ({"pool": None}, "pool must be"),
     ({"pool": "a"}, "pool must be"),
-    ({"limits": {"x1": (0, 1)}}, "no effect"),
+    ({"limits": {"x1": (0, 2)}}, "no effect"),
     ({"limits": {"zz": ["a"]}}, "no effect"),
     ({"formula": "x1 ~ x2"}, "has a response"),
     ({"formula": "~"}, "nothing is right of"),
