@@ -202,7 +202,7 @@ def test_public_rows_tell_of_a_rare_mark_that_noise_hides() -> None:
 def test_a_rare_mark_is_kept_or_has_no_errors() -> None:
     """Fifty ones among 10 000: one of thirty intervals held their share, and nothing was said.
 
-    Of 57 that were given 54 do now. Of twelve that hold with 0.95 seven fail with a chance below 1e-6.
+    Of 56 that were given 54 do now. Of twelve that hold with 0.95 seven fail with a chance below 1e-6.
     """
     missed, given = 0, 0
     for seed in range(12):
