@@ -261,14 +261,9 @@ def _named(fits: Any, names: Sequence[str] | None) -> list[tuple[str, Any]]:
 
 
 def _entry(name: str, fit: Any) -> Entry:
-    if (
-        isinstance(fit, Released)
-        and isinstance(fit, Result | Plotted)
-        and not isinstance(fit, Model)
-    ):
-        return _estimates(name, fit)
     if not isinstance(fit, Model):
-        return _open_entry(name, fit)
+        of_estimates = isinstance(fit, Released) and isinstance(fit, Result | Plotted)
+        return (_estimates if of_estimates else _open_entry)(name, fit)
     p = fit.privacy
     rows = fit.nobs if fit.nobs == fit.n else f"about {fit.nobs}"  # which is a release
     facts: dict[str, Any] = {"Rows": rows}

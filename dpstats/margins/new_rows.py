@@ -290,18 +290,24 @@ def table_of(
                 at = {"row": k} if rows is None else label
                 lines.append({**names, **at, "estimate": float(value)})
     every = np.concatenate(gradients)
-    error = coefficients.error_of(every, averages=tested)
-    frame = pd.DataFrame(lines).assign(std_error=error)
-    half = coefficients.halves(level, every, averages=tested)
-    if tested:
-        frame["statistic"] = frame.estimate / frame.std_error
-        frame["p_value"] = two_sided(frame.statistic, coefficients.freedom_of(every))
-    frame = frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
+    frame = with_errors(pd.DataFrame(lines), coefficients, every, level, tested=tested)
     if made_of is log_ratio:
         shown = ["estimate", "conf_low", "conf_high"]
         frame[shown] = np.exp(frame[shown])
         frame["std_error"] *= frame.estimate
     return frame
+
+
+def with_errors(
+    frame: pd.DataFrame, c: Coefficients, rows: Floats, level: float, *, tested: bool = True
+) -> pd.DataFrame:
+    """A frame of estimates, of which ``rows`` (k, d) are the gradients, with errors and intervals."""
+    frame = frame.assign(std_error=c.error_of(rows, averages=tested))
+    half = c.halves(level, rows, averages=tested)
+    if tested:
+        frame["statistic"] = frame.estimate / frame.std_error
+        frame["p_value"] = two_sided(frame.statistic, c.freedom_of(rows))
+    return frame.assign(conf_low=frame.estimate - half, conf_high=frame.estimate + half)
 
 
 def _groups(

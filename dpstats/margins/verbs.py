@@ -27,10 +27,11 @@ from dpstats.margins.new_rows import (
     offset_alone,
     table_of,
     variables_of,
+    with_errors,
 )
 from dpstats.margins.rows import identity
 from dpstats.margins.simulate import simulated
-from dpstats.report.result import law_letter, two_sided
+from dpstats.report.result import law_letter
 from dpstats.score_rounds.hypotheses import constraints
 from dpstats.score_rounds.result import Model
 
@@ -111,11 +112,8 @@ class MarginalModel(Model):
         at = np.array(rows)
         estimate = at @ np.where(np.isnan(c.coef), 0.0, c.coef) - values
         estimate = np.where((at != 0) @ np.isnan(c.coef), np.nan, estimate)
-        error, half = c.error_of(at), c.halves(level, at)
-        frame = pd.DataFrame({"hypothesis": named, "estimate": estimate, "std_error": error})
-        frame["statistic"] = frame.estimate / frame.std_error
-        frame["p_value"] = two_sided(frame.statistic, c.freedom_of(at))
-        frame = frame.assign(conf_low=estimate - half, conf_high=estimate + half)
+        frame = pd.DataFrame({"hypothesis": named, "estimate": estimate})
+        frame = with_errors(frame, c, at, level)
         return self._margins(frame, "Linear combinations of coefficients")
 
     def _scale(self) -> ResponseScale:

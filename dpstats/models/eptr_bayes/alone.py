@@ -78,33 +78,24 @@ def design_of_classes(
 
     ``unknown``: columns whose levels are to be released; ``levels``: once they are.
     """
-    with ErrorsWithoutTrace(), naming("the private data"):
-        text, name = _classes_of(charged, formula, limits)
-    with as_written(formula, text, name):
-        if levels is None:
-            design = charged.design(text, None, None, limits, unknown)
-        else:
-            design = charged.released_design(text, None, None, limits, levels)
+    with ErrorsWithoutTrace():  # the frame holds the first rows of a function
+        with naming("the private data"):
+            table = column_types(charged.table)
+            text, name = classes_formula(formula, table.names)
+            kind = table.type_of(name).kind
+            if kind == "number" and not isinstance((limits or {}).get(name), list):
+                raise SchemaError(
+                    f"`{name}` holds numbers, of which any may be a class: name the classes, limits={{"
+                    f"'{name}': [0, 1]}}; or make them text, {name}.astype(str), whose values that many "
+                    "rows have are released where epsilon and delta are given."
+                )
+        with as_written(formula, text, name):
+            if levels is None:
+                design = charged.design(text, None, None, limits, unknown)
+            else:
+                design = charged.released_design(text, None, None, limits, levels)
     # rows beyond a declared range are cut about their class, as all others are
     return replace(design, formula=formula, boxes={}), name
-
-
-def _classes_of(
-    charged: Charged, formula: str, limits: Mapping[str, Any] | None
-) -> tuple[str, str]:
-    """The formula for a design, and the column of the classes.
-
-    A function of its own, so that no frame of a later error holds the table that is looked at.
-    """
-    table = column_types(charged.table)
-    text, name = classes_formula(formula, table.names)
-    if table.type_of(name).kind == "number" and not isinstance((limits or {}).get(name), list):
-        raise SchemaError(
-            f"`{name}` holds numbers, of which any may be a class: name the classes, limits={{"
-            f"'{name}': [0, 1]}}; or make them text, {name}.astype(str), whose values that many "
-            "rows have are released where epsilon and delta are given."
-        )
-    return text, name
 
 
 def find_features(
