@@ -48,7 +48,7 @@ _S = TypeVar("_S")
 _P = TypeVar("_P", bound="PrivateRows[Any]")
 _Q = ParamSpec("_Q")
 
-_PIECE_ROWS, _PIECE_NUMBERS = 2**16, 2**21
+_PIECE_ROWS, _PIECE_NUMBERS = 2**16, 2**20
 _SLAB_ROWS, _SLAB_NUMBERS = (2**10, 2**14), 2**19
 _NARROW, _FEW_ROWS, _CACHE_BYTES = 16, 2**18, 2**30
 _LONG_ROW, _LONG_ENTRY = 2.0**6, 2.0**8
