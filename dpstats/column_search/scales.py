@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpstats.column_search.releases import ColumnSession, Question
-from dpstats.column_search.search import MOST, ColumnScale, SoFar, search
+from dpstats.column_search.search import COUNTED, MOST, ColumnScale, SoFar, search
 
 _LEAST, _LARGEST = 0.08, 0.4
 _COUNT_SD = 20.0
@@ -24,20 +24,29 @@ def share_of_search(n: int, mu: float, columns: int) -> float:
 
 
 def find_scales(
-    session: ColumnSession, columns: int, boxes: dict[int, tuple[float, float]]
+    session: ColumnSession,
+    columns: int,
+    boxes: dict[int, tuple[float, float]],
+    *,
+    closely: bool = False,
 ) -> tuple[float, list[ColumnScale]]:
     """How many rows are used, and location and scale of each column that the session looks at.
 
     All columns ask together, so that a reading of the rows serves all. What their searches do not need
     of the share is left to the fit. Where they need too much, the dearest are broken off first, with
-    what was found so far; a column of which nothing is known is taken as it is.
+    what was found so far; a column of which nothing is known is taken as it is. ``closely``: see
+    `search`.
     """
     several = max(columns, 1)
     share = share_of_search(session.n, session.total.mu, several) / (MOST * several)
-    alive, _ = session.counts([Question(columns, math.inf, None, np.array([math.inf]), 2.0)], share)
+    alive, _ = session.counts(
+        [Question(columns, math.inf, None, np.array([math.inf]), COUNTED)], share
+    )
     used = float(min(max(alive[0], 0.05 * session.n), session.n))
     so_far = [SoFar() for _ in range(columns)]
-    searches = {k: search(k, used, boxes.get(k), so_far[k]) for k in range(columns)}
+    searches = {
+        k: search(k, used, boxes.get(k), so_far[k], closely=closely) for k in range(columns)
+    }
     found: dict[int, ColumnScale] = {}
     asked = {k: next(one) for k, one in searches.items()}
     least = 1.0 - min(ENOUGH * MOST * several * share, _HALF)

@@ -22,6 +22,8 @@ MOST = 44
 """Questions for a column, in prices of a plain one."""
 _LARGEST = 200
 """Octaves to each side of 1 that are told apart."""
+COUNTED = 2.0
+"""The price of the count of all rows that are used."""
 _AHEAD = 5
 """Halvings that one reading of the rows serves."""
 _MASS = 0.4
@@ -29,6 +31,10 @@ _MASS = 0.4
 _SURE, _ENOUGH = 6.0, 10.0
 """Noise standard deviations above zero from which values exist (1e-9 by noise alone), and from which
 half of them are seen too, so that their scale can be searched for."""
+_DOUBTED = 2.0
+"""The same, from which it is asked more dearly whether these values are one away."""
+_ONES = 6.5
+"""The same, from which they are, by both answers: of fewer, noise would hide the slope as well."""
 _ALIKE = 3.5
 """Noise standard deviations within which no rows lie between two points: three times that of both."""
 _DEAR = 16.0
@@ -47,6 +53,7 @@ _QUARTILES, _MEDIAN = 1.349, 0.6745  # of a standard normal: their distance, and
 
 Asking = Generator[Question, tuple[float, float], "ColumnScale"]
 AskingNumber = Generator[Question, tuple[float, float], float]
+AskingFew = Generator[Question, tuple[float, float], "ColumnScale | None"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,8 @@ class ColumnScale:
     scale : float or None
         None where next to no row differs from the location.
     others : float
-        Share of the rows that differ from the location, where most do not; else 0.
+        Share of the rows that differ from the location, where most do not; else 0. Without a scale, the
+        share that noise may hide.
     mark : bool
         Whether all of these are one away, as those of a column of 0 and 1 are.
     """
@@ -149,6 +157,8 @@ def search(
     used: float,
     box: tuple[float, float] | None = None,
     so_far: SoFar | None = None,
+    *,
+    closely: bool = False,
 ) -> Asking:
     """Find a column's location and scale; ``used`` rows count, as noise tells it.
 
@@ -161,13 +171,15 @@ def search(
     3. If more than two rows of a hundred are farther than eight scales, the scale grows.
 
     ``box``: declared limits, within which all values lie. ``so_far`` is told what is found on the way.
+    ``closely``: whether it is worth more questions to find few ones among zeros.
     """
     asked, so_far = 2.0, so_far or SoFar()
+    rare = _Rare(column, used, so_far, box == (0, 1), closely)
     below, _ = yield _at_most(column, float_at(-1))
     upto, noise = yield _at_most(column, 0.0)
     zeros = upto - below
     if zeros > _MASS * used + 2 * noise:
-        return (yield from _beside(column, 0.0, 0.0, used, so_far))
+        return (yield from _beside(rare, 0.0, 0.0))
     if 0.25 * used < below + zeros / 2 < 0.75 * used:
         size = yield from _size(column, 0.0, zeros + (used - zeros) / 2)
         return (yield from _verified(column, ColumnScale(0.0, size / _MEDIAN), used, so_far))
@@ -184,7 +196,7 @@ def search(
             one_value = high - low <= _SAME * max(abs(low), abs(high))
             if one_value or lower.high - lower.low <= 1:
                 middle = (low + high) / 2
-                return (yield from _beside(column, middle, 2 * (high - low), used, so_far))
+                return (yield from _beside(rare, middle, 2 * (high - low)))
             count, _ = yield Question(column, float_at(lower.middle), None, lower.ahead())
             asked += 1
             lower.halve(count >= 0.25 * used)
@@ -224,29 +236,72 @@ def _size(
     return math.sqrt(bracket.ends[0] * bracket.ends[1])
 
 
-def _beside(column: int, location: float, width: float, used: float, so_far: SoFar) -> Asking:
+@dataclass(frozen=True)
+class _Rare:
+    """A column in which most rows have one value; see `search`."""
+
+    column: int
+    used: float
+    so_far: SoFar
+    declared: bool
+    closely: bool
+
+
+def _beside(rare: _Rare, location: float, width: float) -> Asking:
     """The scale of rows that do not have the value which most have.
 
     Whether there are any is asked at a high price; where all of them are one away, as those of a column
     of 0 and 1 are, two more answers tell the scale. Else a search does, the dearer the fewer they are.
     """
-    so_far.found = ColumnScale(location, None)
+    column, used = rare.column, rare.used
+    rare.so_far.found = ColumnScale(location, None)
     near, noise = yield _at_most(column, width, location, price=_DEAR)
     others = used - near
-    if others < _SURE * noise:
+    if rare.closely and others < _SURE * math.hypot(noise, noise * math.sqrt(_DEAR / COUNTED)):
+        few = yield from _few_ones(rare, location, near, noise)
+        if few is not None:
+            return few
+    elif others < _SURE * noise:
         return ColumnScale(location, None)
-    less, _ = yield _at_most(column, 1 - 1e-6, location, price=2 * _DEAR)
-    upto, _ = yield _at_most(column, 1 + 1e-6, location, price=2 * _DEAR)
-    if less - near < _ALIKE * noise and used - upto < _ALIKE * noise:
-        return ColumnScale(location, 1.0, others / used, mark=True)
-    if others < _ENOUGH * noise:
-        return ColumnScale(location, None)
+    else:
+        less, _ = yield _at_most(column, 1 - 1e-6, location, price=2 * _DEAR)
+        upto, _ = yield _at_most(column, 1 + 1e-6, location, price=2 * _DEAR)
+        if less - near < _ALIKE * noise and used - upto < _ALIKE * noise:
+            return ColumnScale(location, 1.0, others / used, mark=True)
+        if others < _ENOUGH * noise:
+            return ColumnScale(location, None)
     # half of them stand out of the noise of every question: else one of a dozen is answered wrongly
     plain = noise * math.sqrt(_DEAR)
     price = min(max((2 * _CLEAR * plain / others) ** 2, 1.0), _DEAR)
     size = yield from _size(column, location, near + others / 2, width, price)
     found = ColumnScale(location, size, others / used)
-    return (yield from _verified(column, found, used, so_far))
+    return (yield from _verified(column, found, used, rare.so_far))
+
+
+def _few_ones(rare: _Rare, location: float, near: float, noise: float) -> AskingFew:
+    """What few rows have that do not lie ``near``, if they are one away; None: they are not.
+
+    The count of all rows is too rough to tell how many there are, and is asked anew. Where that is not
+    sure either, it is asked more dearly how many are one away: of limits that say so, nothing more is.
+    """
+    column, used = rare.column, rare.used
+    every, _ = yield _at_most(column, math.inf, location, price=_DEAR)
+    others, sd = every - near, math.sqrt(2) * noise
+    hidden = ColumnScale(location, None, min((max(others, 0.0) + 2 * sd) / used, _MASS))
+    if rare.declared and others > _SURE * sd:
+        return ColumnScale(location, 1.0, others / used, mark=True)
+    if rare.declared or others < _DOUBTED * sd:
+        return hidden
+    price = (2 if others > _SURE * sd else 4) * _DEAR
+    less, finer = yield _at_most(column, 1 - 1e-6, location, price=price)
+    upto, _ = yield _at_most(column, 1 + 1e-6, location, price=price)
+    if max(less - near, every - upto) < _ALIKE * math.hypot(noise, finer):
+        # both counts of them, by inverse variance
+        part = noise**2 / max(noise**2 + finer**2, 1e-300)
+        ones = others + part * (upto - less - others)
+        if ones > _ONES * math.sqrt(2 * part) * finer:
+            return ColumnScale(location, 1.0, ones / used, mark=True)
+    return hidden if others < _ENOUGH * noise else None
 
 
 def _verified(column: int, found: ColumnScale, used: float, so_far: SoFar) -> Asking:

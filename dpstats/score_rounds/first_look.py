@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -78,6 +78,10 @@ class FirstLook:
         Whether enough rows are used for a fit, and have responses that differ.
     others : float
         Share of the responses that differ from the location, where most do not; else 0.
+    by_one : bool
+        Whether all of these are one away from it, as of zeros and ones.
+    alike : bool
+        Whether next to no response differs from it: ``others`` is what noise may hide.
     uneven : dict
         By their places, columns that have one value in most rows.
     persons : PersonCounts or None
@@ -89,6 +93,8 @@ class FirstLook:
     scale: float
     enough: bool
     others: float = 0.0
+    by_one: bool = False
+    alike: bool = False
     uneven: dict[int, MostlyOne] = field(default_factory=dict)
     persons: PersonCounts | None = None
 
@@ -131,6 +137,17 @@ def effects_of_few(design: Design) -> NDArray[np.bool_]:
     few = _levels_and_marks(design)
     found = [bool(c.parts) and all(text in few for text, *_ in c.parts) for c in design.program]
     return np.array(found, dtype=np.bool_)
+
+
+def compared_with(design: Design, left_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Columns of levels that are compared with others of their factor which are ``left_out``.
+
+    Their coefficients are differences from the reference and from these together, as if there were none.
+    """
+    coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
+    of = [coded.intersection(text for text, *_ in column.parts) for column in design.program]
+    lost = set().union(*(of[j] for j in np.flatnonzero(left_out)))
+    return np.array([bool(one & lost) for one in of], dtype=np.bool_) & ~left_out
 
 
 def _levels_and_marks(design: Design) -> set[str]:
@@ -339,7 +356,11 @@ def first_look(
             failed.callback(lambda: of_persons.forget())  # not looked at unless an error comes
             single = of_persons.one_of_each(differences=within)
         with ColumnSession(single, looked, response, total, noise, after) as columns:
-            used, found = find_scales(columns, len(searched) + response, _boxes(design, searched))
+            boxes = _boxes(design, searched)
+            used, found = find_scales(columns, len(searched) + response, boxes, closely=True)
+        alike = response and found[-1].scale is None
+        if alike and boxes.get(len(searched)) == (0.0, 1.0):  # they differ by one, if any do
+            found[-1], alike = replace(found[-1], scale=1.0, mark=True), False
         marks = {j for name, j in design.bare.items() if design.columns[name].mark}
         nothing = np.zeros(source.d, dtype=np.bool_)
         locations, scales = np.zeros(source.d), np.ones(source.d)
@@ -359,16 +380,20 @@ def first_look(
             seen = whiten(session, back, nothing)
         location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
         enough = suffices(used, source.d, total.mu)
-        if response and (found[-1].scale is None or max(abs(location), scale) > _LARGEST):
+        if alike or (response and max(abs(location), scale) > _LARGEST):
             enough = False
-        others = found[-1].others if response else 0.0
+        others, by_one = (found[-1].others, found[-1].mark) if response else (0.0, False)
         uneven = {
             j: (one.location, one.others)
             for j, one in zip(searched, found, strict=False)
             if one.others > 0 and one.scale is not None
         }
+        of_response: dict[str, Any] = {"others": others, "by_one": by_one, "alike": alike}
+        look = FirstLook(
+            seen, location, scale, enough, uneven=uneven, persons=counts, **of_response
+        )
         failed.pop_all()
-    return FirstLook(seen, location, scale, enough, others, uneven, counts), session
+    return look, session
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:

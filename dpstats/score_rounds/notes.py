@@ -55,6 +55,17 @@ TOO_LITTLE = (
 )
 
 
+def all_alike(location: float, others: float, response: str | None) -> tuple[str, ...]:
+    """Why there is no fit of responses of which no more than the share ``others`` seems to differ."""
+    zeros = f"limits={{{response!r}: (0, 1)}}" if response else "limits= of the response"
+    return (
+        f"Next to all responses seem to be {in_prose(location)}: noise hides whether up to "
+        f"{in_prose(100 * others, 2)}% are others, and by how much. No coefficients are given. Of zeros "
+        f"and ones {zeros} says by how much, and dp_glm() with family='binomial' is made for them; else "
+        "more rows or a larger budget help.",
+    )
+
+
 def average_condition(matrix: Floats) -> float | None:
     """(1/d) sum lambda_i / lambda_min, None unless positive definite."""
     values = np.linalg.eigvalsh(matrix)
@@ -249,8 +260,9 @@ def hidden_note(
         notes.append(
             f"Within persons hardly any row seems to differ in {_some(terms, absent)}: their effects "
             "absorb it, or too few persons have it for this budget. It is left out, with a coefficient "
-            "of zero; of a factor, as of years, other coefficients are differences from the reference "
-            "and what is left out together." + _as_marks(terms, absent, "persons")
+            "of zero; of a factor, as of years, the others have no errors, since they are differences "
+            "from the reference and what is left out together."
+            + _as_marks(terms, absent, "persons")
         )
     elif absent.any():
         notes.append(

@@ -1695,7 +1695,7 @@ _ALONE = (
     _alone(
         "a search that is broken off stands for a scale of one",
         "dpstats/column_search/search.py",
-        "    so_far.found = ColumnScale(location, None)\n",
+        "    rare.so_far.found = ColumnScale(location, None)\n",
         "",
         "tests/column_search/test_search.py::"
         "test_what_was_found_is_known_where_a_search_is_broken_off",
@@ -1744,12 +1744,34 @@ _ALONE = (
         f"{_FITTED}::test_a_steep_slope_to_a_rare_outcome_has_errors",
     ),
     _alone(
+        "few ones among zeros are asked for by rough counts",
+        "dpstats/score_rounds/first_look.py",
+        "boxes, closely=True)",
+        "boxes)",
+        f"{_FITTED}::test_a_response_of_few_ones_is_fitted_or_said_to_be_hidden[1000-0.05]",
+    ),
+    _alone(
+        "rounds follow the scale of the zeros, and forget the few that differ",
+        "dpstats/models/linear/rounds.py",
+        "        if look is None or not 0 < look.others < _FEW:\n",
+        "        if True:\n",
+        f"{_FITTED}::test_few_responses_of_any_size_are_not_cut_by_the_zeros",
+    ),
+    _alone(
+        "levels that are compared with lost ones have errors",
+        "dpstats/models/linear/prepare.py",
+        "            unseen |= compared_with(self.design, self.nothing)\n",
+        "            pass\n",
+        "tests/models/feols/test_dp_feols.py::"
+        "test_levels_that_are_compared_with_lost_ones_have_no_errors",
+    ),
+    _alone(
         "a mark that next to no row has is left out of a linear fit",
         "dpstats/score_rounds/first_look.py",
         "rare = response and j in marks and one.location < 0.5",
         "rare = False",
         "tests/models/test_alone.py::"
-        "test_a_column_that_is_zero_or_one_is_found_where_few_rows_are_one[3000-0.02-3]",
+        "test_a_column_that_is_zero_or_one_is_found_where_few_rows_are_one[3000-0.01-8]",
     ),
     _alone(
         "levels of numbers are taken to be in their order",
@@ -1864,8 +1886,8 @@ _ALONE = (
     _alone(
         "cuts follow the many alike and take the others",
         "dpstats/models/linear/rounds.py",
-        "        rare = self._rare()\n",
-        "        rare = None\n",
+        "        return [loss_of(share, sizes)] if share else []\n",
+        "        return []\n",
         f"{_FITTED}::test_ones_among_zeros_are_not_taken_for_outliers",
     ),
     _alone(

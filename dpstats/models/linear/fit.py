@@ -58,6 +58,7 @@ from dpstats.score_rounds.notes import (
     FEW_DIFFER,
     FEW_FAR,
     TOO_LITTLE,
+    all_alike,
     allowance_line,
     coordinates_note,
     few_have,
@@ -222,7 +223,7 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
     elif lost:
         estimate = without_errors(estimate)
     elif not ready.arrived:
-        estimate = without_columns(without_errors(estimate, ready.hidden), ready.nothing)
+        estimate = without_columns(without_errors(estimate, ready.without_errors), ready.nothing)
     elif ready.hardly_seen:
         estimate = without_errors(estimate)
     elif not ready.curvature.resolved:
@@ -236,8 +237,16 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
         return fit
     alone, persons = not ready.arrived, rounds.session.persons
     unused = unused_note(summary_of(made), design, persons, alone=alone)
-    why = LOST_FROM_PUBLIC if ready.arrived else LOST if ready.enough else TOO_LITTLE
+    why = LOST_FROM_PUBLIC if ready.arrived else LOST if ready.enough else _too_little(ready)
     return replace(fit, notes=why + unused + ridge_note(ridge), cautions=(), system=None)
+
+
+def _too_little(ready: Prepared) -> tuple[str, ...]:
+    """Why the first look at private rows was the last."""
+    look, design = ready.look, ready.design
+    if look is None or not look.alike:
+        return TOO_LITTLE
+    return all_alike(look.location, look.others, design.response)
 
 
 def from_private_rows(
@@ -349,7 +358,8 @@ def reported(
             notes += coordinates_note(after.value)
     else:
         at = [design.terms.index(term) for term in terms]
-        nothing = None if ready.nothing is None else ready.nothing[at]
+        hidden, nothing = (None if v is None else v[at] for v in (ready.hidden, ready.nothing))
+        unknown = unknown if hidden is None else unknown & hidden
         notes = hidden_note(terms, unknown, nothing, within=within) + ridge_note(ridge)
     notes = unused_note(summary, design, persons, not ready.arrived) + notes
     notes += outside_note(design, summary.outside, summary.share_sd)

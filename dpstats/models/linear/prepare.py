@@ -17,7 +17,7 @@ from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import cut_of_moments
-from dpstats.score_rounds.first_look import FirstLook, hardly_seen, suffices
+from dpstats.score_rounds.first_look import FirstLook, compared_with, hardly_seen, suffices
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
@@ -117,6 +117,16 @@ class Prepared:
     def nothing(self) -> NDArray[np.bool_] | None:
         """Columns in which hardly any row differs."""
         return None if self.look is None else self.look.rows.nothing
+
+    @cached_property
+    def without_errors(self) -> NDArray[np.bool_]:
+        """Coefficients that have none: those that were not seen, and levels compared with these."""
+        unseen = np.zeros(len(self.design.terms), dtype=np.bool_)
+        if self.hidden is not None:
+            unseen |= self.hidden
+        if self.nothing is not None:
+            unseen |= compared_with(self.design, self.nothing)
+        return unseen
 
     @property
     def lost(self) -> float:

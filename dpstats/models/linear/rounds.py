@@ -66,6 +66,15 @@ _FARTHER = 2.0
 _MUCH, _CAREFUL = 10.0, 4.0
 """Errors of sampling by which far rows may lean, from where a step may be far too long; and times its
 noise that it is long at most in that case."""
+_FEW = 0.15
+"""Share of responses that differ from all others, below which no quantile shows their size."""
+_ABOVE_ONE, _ABOVE_ANY = 1.25, 4.0
+"""Times that size, where residuals are cut for their mean square; of zeros and ones, and of others."""
+_SHOWN = 32.0
+"""Times the noise of a count, as many differing responses as show how long they are."""
+_EXPONENTIAL = -np.log2(1 - (np.arange(16) + 0.5) / 16)
+"""Sizes of few responses, if they are not all one, in units of the middle one: with a tail."""
+_OF_ANY_SIZE = float(np.sqrt(np.mean(_EXPONENTIAL**2)))
 _EXPLAINED = 0.1
 """Share of the information lost to cut rows that may explain a long last step."""
 
@@ -214,7 +223,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             if how.pooled:
                 seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
                 excess, most = seen.lost(how.cut)
-                for loss in self._public_losses(own):
+                for loss in (*self._public_losses(own), *self._loss_of_rare(own)):
                     lost = float(loss(np.array([how.cut.length]))[0]) / how.cut.slope
                     excess, most = max(excess, lost), max(most, lost)
                 steps.append(replace(step, excess=excess, most=most))
@@ -263,7 +272,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def foreseen(self) -> float:
         """Share of the scores that the last cut is expected to take, by the counts before it."""
         length, tail = self.plans[-1].cut.length, self.scores[-1].tail
-        return float(np.interp(length, tail.lengths, tail.share))
+        share, sizes = self._rare(self.scores[-1])
+        return float(np.interp(length, tail.lengths, tail.share) + share * np.mean(sizes > length))
 
     def pooled_score(self, coef: Floats) -> Floats:
         """The mean score at some coefficients, by the rounds that are averaged, with their weights.
@@ -286,10 +296,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         return 0.1 * self.plans[-1].cut.unit ** 2 * min(seen.tail.rows / seen.n, 1.0)
 
     def plan(self) -> RoundPlan:
-        n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
+        n, mu = self.session.n, self.session.total.mu
         histogram, scale = self._scale_of_scores()
         near = _near(scale, self.before, self.ready.expected if self.ready.arrived else None)
-        near = near and not self._at_least_squares
+        near = (near or self._few_differ > 0) and not self._at_least_squares
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
@@ -300,7 +310,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         care = _CARE if self.ready.arrived else _CARE_ALONE
         care = care if near or last else _FAR_CARE
         known = self._known_loss(seen)
-        cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
+        cut = self._cut(tail, mu * math.sqrt(shares.score), care, known)
         lean = None
         if long is not None:
             began = Anchor(self.steps[-1].step.noise_length, cut.unit**2)
@@ -309,7 +319,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             if lean is not None and self._may_overshoot(lean, cut):
                 self.carefully, last, lean = True, False, None
                 shares = self._shares(near=True, last=False)
-                cut = cut_for_intervals(tail, n, d, mu * math.sqrt(shares.score), care, known)
+                cut = self._cut(tail, mu * math.sqrt(shares.score), care, known)
         square, lost = (
             self._square_cut(tail_of(histogram, scale, n, 2), shares) if last else (1.0, 0.0)
         )
@@ -323,6 +333,13 @@ class LinearRounds(ScoreRounds[LinearStep]):
             lean=lean,
             kept=self._kept(cut, lean),
         )
+
+    def _cut(
+        self, tail: Tail, mu: float, care: float, known: Callable[[Floats], Floats] | None
+    ) -> Cut:
+        """The cut of a round of cost ``mu``; residuals are as long as few of them say, at least."""
+        cut = cut_for_intervals(tail, self.session.n, len(self.anchor), mu, care, known)
+        return replace(cut, unit=max(cut.unit, self._few_differ))
 
     def _scale_of_scores(self) -> tuple[LogHistogram, float]:
         """Counts of lengths of scores at the anchor, and their scale.
@@ -365,6 +382,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
         rows = max(self._each, 1.0)
         square = cut_of_squares(squares, n, d, mu * math.sqrt(shares.squares)) * math.sqrt(rows)
+        if self._few_differ > 0 and self.ready.look is not None:
+            above = _ABOVE_ONE if self.ready.look.by_one else _ABOVE_ANY
+            square = max(square, above * self.ready.look.scale)
         own = square / math.sqrt(rows)  # as scores of that length are cut
         return square, rows * lost_of_squares(squares, n, d, own)
 
@@ -409,10 +429,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         short, or counts are whole numbers, which show all there is.
         """
         histogram, tail = seen.histogram, seen.tail
-        rare = self._rare()
-        parts = self._public_losses(seen)
-        if rare is not None:
-            parts.append(rare)
+        parts = [*self._public_losses(seen), *self._loss_of_rare(seen)]
         if self.session.leverage is None and histogram.noise_sd >= WHOLE:
             residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
             some = min(tail.rows / histogram.rows(self.session.n), 1.0)
@@ -452,16 +469,36 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return False  # zeros and ones differ by one
         return bool(self._public_losses(self.scores[-1]))
 
-    def _rare(self) -> Callable[[Floats], Floats] | None:
-        """What a cut takes off the mean score where few responses differ, by about their scale.
+    def _rare(self, seen: Seen) -> tuple[float, Floats]:
+        """The share of responses that differ, where most do not, and what lengths their scores have.
+
+        About those of their middle size; with a tail, where they are too few for counts to show it.
+        """
+        look, expected, d = self.ready.look, self.ready.expected, len(self.anchor)
+        if look is None or expected is None:
+            return 0.0, np.zeros(1)
+        shown = look.by_one or look.others * seen.n > _SHOWN * seen.histogram.noise_sd
+        sizes = np.ones(1) if shown else _EXPONENTIAL
+        return look.others, np.outer(expected / math.sqrt(d) * gaussian_lengths(d), sizes).ravel()
+
+    def _loss_of_rare(self, seen: Seen) -> list[Callable[[Floats], Floats]]:
+        """What a cut takes off the mean score where few responses differ.
 
         A cut that followed the scores of the many alike would take nearly all that the others say.
         """
-        look, expected = self.ready.look, self.ready.expected
-        if look is None or not look.others or expected is None:
-            return None
-        d = len(self.anchor)
-        return loss_of(look.others, expected / math.sqrt(d) * gaussian_lengths(d))
+        share, sizes = self._rare(seen)
+        return [loss_of(share, sizes)] if share else []
+
+    @cached_property
+    def _few_differ(self) -> float:
+        """Root mean square of responses about their location, where few differ from it; else 0.
+
+        No quantile of residuals tells their scale then, and rounds that follow one forget the few.
+        """
+        look = self.ready.look
+        if look is None or not 0 < look.others < _FEW:
+            return 0.0
+        return math.sqrt(look.others) * look.scale * (1.0 if look.by_one else _OF_ANY_SIZE)
 
     def _is_last(self, scale: float) -> bool:
         """Whether this round is the last: from the plan and released scales only.
@@ -477,6 +514,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return False
         if not self._middle_made:
             return False
+        if self._few_differ > 0:
+            return True
         if self.before is None:
             return _near(scale, None, self.ready.expected)
         return scale > FALL * self.before and not self._still_moving()
