@@ -138,9 +138,15 @@ def _room(parts: list[str]) -> str:
 
 
 @cache
+def _nodes(tree: ast.Module) -> list[ast.AST]:
+    """All that `ast.walk` meets; it is slow."""
+    return list(ast.walk(tree))
+
+
+@cache
 def _imported(tree: ast.Module) -> list[str]:
     names: list[str] = []
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.Import):
             names += [a.name for a in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -301,7 +307,7 @@ def test_only_the_mechanism_draws_random_numbers_for_privacy() -> None:
         roots = {name.split(".")[0] for name in _imported(tree)}
         if room != "mechanism":
             assert not roots & _RANDOM, path
-        draws = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "random"]
+        draws = [n for n in _nodes(tree) if isinstance(n, ast.Attribute) and n.attr == "random"]
         # simulated laws, restarts on public points, synthetic and rehearsed rows
         allowed = room == "mechanism" or _name(path) in _SIMULATING
         assert allowed or not draws, f"{path} draws random numbers"
@@ -322,7 +328,7 @@ _RELEASING = {*_COUNTED, "release_if_safe", "release_frequent"}
 
 
 def _parents(tree: ast.Module) -> dict[ast.AST, ast.AST]:
-    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return {child: node for node in _nodes(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _called(node: ast.AST | None) -> str:
@@ -343,7 +349,7 @@ def _argument_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
 def test_noise_is_drawn_where_it_is_added_to_integers_and_nowhere_else() -> None:
     for room, path, tree in _modules():
         name = _name(path)
-        used = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)} & _DRAWN
+        used = {n.attr for n in _nodes(tree) if isinstance(n, ast.Attribute)} & _DRAWN
         if _trusted(room, path):
             assert used <= _DRAWERS.get(name, set()), name
         elif used:  # integers of numpy's generators, for public and synthetic rows
@@ -358,7 +364,7 @@ def test_a_noise_is_handed_on_and_never_asked() -> None:
         if name == "mechanism/noise.py":
             continue
         held = set()
-        for node in ast.walk(tree):
+        for node in _nodes(tree):
             loaded = isinstance(getattr(node, "ctx", None), ast.Load)
             if isinstance(node, ast.Name | ast.Attribute):
                 kind = getattr(node, "id", getattr(node, "attr", ""))
@@ -374,7 +380,7 @@ def test_a_noise_is_handed_on_and_never_asked() -> None:
                     held |= {target.id for target in above.targets if isinstance(target, ast.Name)}
                 else:
                     assert isinstance(above, ast.Return) or _argument_of(node, parents), name
-        for node in ast.walk(tree):
+        for node in _nodes(tree):
             if isinstance(node, ast.Name) and node.id in held and isinstance(node.ctx, ast.Load):
                 to = _argument_of(node, parents)
                 above = parents[node]
@@ -388,7 +394,7 @@ def test_random_numbers_of_the_mechanism_have_three_sources() -> None:
         if not _trusted(room, path) or _name(path) in allowed:
             continue
         assert not {name.split(".")[0] for name in _imported(tree)} & _RANDOM, path
-        named = {getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(tree)}
+        named = {getattr(n, "attr", getattr(n, "id", "")) for n in _nodes(tree)}
         assert not named & {"random", "default_rng", "Generator", "normal", "rvs"}, path
 
 
@@ -396,7 +402,7 @@ def test_values_become_floats_and_releases_in_one_module() -> None:
     """Noise is added, a float is made of the sum and a release of the float, all in one place."""
     for room, path, tree in _modules():
         name = _name(path)
-        called = {_called(node) for node in ast.walk(tree)}
+        called = {_called(node) for node in _nodes(tree)}
         assert name == "mechanism/release.py" or not called & {"Release", "_to_float"}, name
         # what a test withholds, and its cost, are put into a release that was made there
         changed = _trusted(room, path) and "dataclasses.replace" in _imported(tree)
@@ -406,21 +412,21 @@ def test_values_become_floats_and_releases_in_one_module() -> None:
 def test_private_rows_are_touched_by_sessions_alone() -> None:
     for room, path, tree in _modules():
         if not _trusted(room, path):
-            touched = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+            touched = {n.attr for n in _nodes(tree) if isinstance(n, ast.Attribute)}
             assert not touched & {"_rows", "_totals", "_solved", "_noise"}, path
 
 
 def test_what_a_session_releases_it_remembers() -> None:
     """Sessions of models add noise by the methods of the session, which record what they release."""
     for room, path, tree in _modules():
-        called = {_called(node) for node in ast.walk(tree)}
+        called = {_called(node) for node in _nodes(tree)}
         assert room == "mechanism" or not called & _COUNTED, path
 
 
 def test_arrays_of_floats_have_one_name() -> None:
     for _, path, tree in _modules():
         given = {
-            n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            n.id for n in _nodes(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
         assert "Floats" not in given or _name(path) == "arrays.py", path
 
