@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,18 @@ from dpstats.errors import ArgumentError, DPStatsError, PrivacyError
 
 PUBLIC, PRIVATE = fair()
 FORMULA = "rate_marriage ~ age"
-FIT = dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, seed=1)
-FIT_BY_GROUP = dp_lm("rate_marriage ~ C(religious)", PRIVATE, PUBLIC, mu=1, seed=1)
+
+
+@cache
+def _fit() -> Any:
+    return dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, seed=1)
+
+
+@cache
+def _fit_by_group() -> Any:
+    return dp_lm("rate_marriage ~ C(religious)", PRIVATE, PUBLIC, mu=1, seed=1)
+
+
 _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
     "cov_type": (lambda: dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, cov_type="HC1"), r"vcov='hetero'"),
     "robust": (lambda: dp_glm(FORMULA, PRIVATE, PUBLIC, mu=1, robust=True), r"vcov='hetero'"),
@@ -46,14 +57,14 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
     "df": (lambda: dp_lm(FORMULA, df=PRIVATE), "here it is data="),
     "m": (lambda: plan_lm(FORMULA, PUBLIC, nobs=100), "here it is n="),
     "weight": (lambda: public_moments(FORMULA, PUBLIC, weight="w"), "did you mean weights="),
-    "alpha": (lambda: FIT.confint(alpha=0.1), "level=0.95 stands for alpha=0.05"),
-    "level": (lambda: FIT.summary(level=0.9), r"summary\(\) has no argument level"),
-    "conf_level": (lambda: FIT.tidy(conf_level=0.9), "here it is level="),
-    "exog": (lambda: FIT.predict(exog=PUBLIC), "here it is newdata="),
-    "se.fit": (lambda: FIT.predict(PUBLIC, **{"se.fit": True}), "did you mean se_fit="),
-    "typ": (lambda: anova(FIT, typ=2), "here it is type="),
-    "alpha of slopes": (lambda: FIT.slopes(PUBLIC, alpha=0.1), "level=0.95"),
-    "wrt": (lambda: FIT.slopes(PUBLIC, wrt="age"), "here it is variables="),
+    "alpha": (lambda: _fit().confint(alpha=0.1), "level=0.95 stands for alpha=0.05"),
+    "level": (lambda: _fit().summary(level=0.9), r"summary\(\) has no argument level"),
+    "conf_level": (lambda: _fit().tidy(conf_level=0.9), "here it is level="),
+    "exog": (lambda: _fit().predict(exog=PUBLIC), "here it is newdata="),
+    "se.fit": (lambda: _fit().predict(PUBLIC, **{"se.fit": True}), "did you mean se_fit="),
+    "typ": (lambda: anova(_fit(), typ=2), "here it is type="),
+    "alpha of slopes": (lambda: _fit().slopes(PUBLIC, alpha=0.1), "level=0.95"),
+    "wrt": (lambda: _fit().slopes(PUBLIC, wrt="age"), "here it is variables="),
     "exposure": (
         lambda: dp_glm("affairs ~ age", PRIVATE, PUBLIC, mu=1, exposure="w"),
         r"term of the formula, offset\(log\(w\)\)",
@@ -101,19 +112,19 @@ _ASKED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: dp_glm("affairs ~ age", PRIVATE, "poisson", mu=1),
         r"a family is named: family='poisson'",
     ),
-    "type of lm": (lambda: FIT.predict(PUBLIC, type="response"), "on the scale of the response"),
-    "a name by position": (lambda: FIT.coef("age"), r"coef\(\)\['x1'\] picks one"),
+    "type of lm": (lambda: _fit().predict(PUBLIC, type="response"), "on the scale of the response"),
+    "a name by position": (lambda: _fit().coef("age"), r"coef\(\)\['x1'\] picks one"),
     "formula": (
         lambda: dp_feols(formula=FORMULA, data=PRIVATE, public=PUBLIC, mu=1),  # type: ignore[call-arg]
         "here it is fml=",
     ),
     "split": (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, split="g"), r"g \+ g:x"),
-    "headers": (lambda: etable(FIT, headers=["a"]), "here it is names="),
-    "signif_code": (lambda: etable(FIT, signif_code=[0.1]), "here it is stars="),
-    "type of a table": (lambda: etable(FIT, type="tex"), r"\.to_latex\(\)"),
-    "digits": (lambda: FIT.summary(digits=3), r"dpstats\.options\(digits=3"),
-    "a level where nothing is taken": (lambda: FIT.coef(alpha=0.1), "it takes none"),
-    "eps of slopes": (lambda: FIT.slopes(data=PRIVATE, eps=1), "here it is epsilon="),
+    "headers": (lambda: etable(_fit(), headers=["a"]), "here it is names="),
+    "signif_code": (lambda: etable(_fit(), signif_code=[0.1]), "here it is stars="),
+    "type of a table": (lambda: etable(_fit(), type="tex"), r"\.to_latex\(\)"),
+    "digits": (lambda: _fit().summary(digits=3), r"dpstats\.options\(digits=3"),
+    "a level where nothing is taken": (lambda: _fit().coef(alpha=0.1), "it takes none"),
+    "eps of slopes": (lambda: _fit().slopes(data=PRIVATE, eps=1), "here it is epsilon="),
 }
 
 
@@ -168,19 +179,19 @@ _ANSWERS = {
 @pytest.mark.parametrize("name", _ANSWERS)
 def test_a_method_of_another_package_is_answered_by_what_it_is_here(name: str) -> None:
     with pytest.raises(AttributeError, match=_ANSWERS[name]):
-        getattr(FIT, name)
+        getattr(_fit(), name)
 
 
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda: FIT.slopes(PUBLIC, hypothesis="age = 0"), r"fit\.hypotheses"),
-        (lambda: FIT.predictions(PUBLIC, variables={"age": 30}), r"rows\.assign"),
-        (lambda: FIT.comparisons(PUBLIC, fun="ratio"), r"comparison='ratio'"),
-        (lambda: FIT.comparisons(PUBLIC, contrast="pairwise"), r"variables=\{'x': 10"),
-        (lambda: FIT.predictions(PUBLIC, transform="exp"), "type='link'"),
-        (lambda: FIT.summary(vcov="iid"), r"fit\.update\(vcov='iid'\)"),
-        (lambda: etable(FIT, vcov="iid"), r"fit\.update\(vcov='iid'\)"),
+        (lambda: _fit().slopes(PUBLIC, hypothesis="age = 0"), r"fit\.hypotheses"),
+        (lambda: _fit().predictions(PUBLIC, variables={"age": 30}), r"rows\.assign"),
+        (lambda: _fit().comparisons(PUBLIC, fun="ratio"), r"comparison='ratio'"),
+        (lambda: _fit().comparisons(PUBLIC, contrast="pairwise"), r"variables=\{'x': 10"),
+        (lambda: _fit().predictions(PUBLIC, transform="exp"), "type='link'"),
+        (lambda: _fit().summary(vcov="iid"), r"fit\.update\(vcov='iid'\)"),
+        (lambda: etable(_fit(), vcov="iid"), r"fit\.update\(vcov='iid'\)"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, se="hetero"), "vcov='hetero'"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, family="poisson"), "dp_glm"),
         (lambda: dp_feols(FORMULA, PRIVATE, PUBLIC, mu=1, model="random"), "no random effects"),
@@ -198,9 +209,9 @@ def test_a_budget_says_what_its_parts_are_called() -> None:
 
 def test_what_hc1_stands_for_is_what_is_printed() -> None:
     fit = dp_lm(FORMULA, PRIVATE, PUBLIC, mu=1, vcov="HC1", seed=1)
-    assert fit.call == FIT.call
-    assert fit.se().equals(FIT.se())
-    assert FIT.update(vcov="HC1").glance().vcov[0] == "hetero"
+    assert fit.call == _fit().call
+    assert fit.se().equals(_fit().se())
+    assert _fit().update(vcov="HC1").glance().vcov[0] == "hetero"
 
 
 @pytest.mark.parametrize(
@@ -241,9 +252,9 @@ def test_weights_may_be_bound_under_their_own_name(public: Any) -> None:
 
 def test_a_fit_has_no_items() -> None:
     with pytest.raises(TypeError, match=r"coef\(\)\['age'\] is a coefficient"):
-        _ = FIT["age"]  # type: ignore[index]
+        _ = _fit()["age"]  # type: ignore[index]
     with pytest.raises(TypeError, match=r"coef\(\)\['x1'\]"):
-        list(FIT)  # type: ignore[call-overload]
+        list(_fit())  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -267,12 +278,12 @@ def test_a_function_of_another_package_is_answered_by_what_it_is_here(
 def test_anova_says_in_what_two_fits_differ_besides_terms() -> None:
     other = dp_glm("affairs ~ age", PRIVATE, PUBLIC, family="poisson", mu=1, seed=1)
     with pytest.raises(ArgumentError, match=r"function of the first is dp_lm, .* second dp_glm"):
-        anova(FIT.update("~ 1"), other)
+        anova(_fit().update("~ 1"), other)
     with pytest.raises(ArgumentError, match="response of the first is rate_marriage"):
-        anova(FIT, dp_lm("affairs ~ 1", PRIVATE, PUBLIC, mu=1, seed=1))
+        anova(_fit(), dp_lm("affairs ~ 1", PRIVATE, PUBLIC, mu=1, seed=1))
     fewer = dp_lm(FORMULA, PRIVATE[:3000], PUBLIC, mu=1, seed=1)
     with pytest.raises(ArgumentError, match="number of private rows of the first is 6048"):
-        anova(FIT.update("~ 1"), fewer)
+        anova(_fit().update("~ 1"), fewer)
     gaussian = dp_glm("affairs ~ 1", PRIVATE, PUBLIC, family="gaussian", mu=1, seed=1)
     with pytest.raises(ArgumentError, match="family and link of the first is poisson, log"):
         anova(other, gaussian)
@@ -290,17 +301,17 @@ def test_a_formula_of_marginal_means_is_answered_by_what_to_write(
     formula: str, instead: str
 ) -> None:
     with pytest.raises(ArgumentError, match=instead):
-        FIT_BY_GROUP.emmeans(formula)
+        _fit_by_group().emmeans(formula)
 
 
 def test_a_method_of_another_package_on_a_page_of_numbers_is_answered() -> None:
-    slopes = FIT.slopes(PUBLIC.head(3))
+    slopes = _fit().slopes(PUBLIC.head(3))
     for name, instead in (("tidy", "here it is frame"), ("pvalues", r"here it is frame\.p_value")):
         with pytest.raises(AttributeError, match=instead):
             getattr(slopes, name)
     with pytest.raises(AttributeError, match=r"has no attribute 'pairs'$"):
         _ = slopes.pairs
-    means = FIT_BY_GROUP.emmeans("religious")
+    means = _fit_by_group().emmeans("religious")
     with pytest.raises(AttributeError, match=r"here it is contrasts\(\)"):
         _ = means.pairs
     assert pickle.loads(pickle.dumps(means)).frame.equals(means.frame)
@@ -309,16 +320,16 @@ def test_a_method_of_another_package_on_a_page_of_numbers_is_answered() -> None:
 def test_a_misspelled_name_of_a_result_is_answered_by_the_right_one() -> None:
     for wrong, right in (("summmary", "summary"), ("coefs", "coef"), ("predicts", "predict")):
         with pytest.raises(AttributeError, match=f"did you mean '{right}'"):
-            getattr(FIT, wrong)
+            getattr(_fit(), wrong)
     with pytest.raises(AttributeError, match=r"has no attribute 'zzz'$"):
-        _ = FIT.zzz
+        _ = _fit().zzz
 
 
 def test_types_of_tests_may_be_written_as_in_car() -> None:
     for number, roman in enumerate(("I", "II", "III"), start=1):
-        assert anova(FIT, type=roman).frame.equals(anova(FIT, type=number).frame)
+        assert anova(_fit(), type=roman).frame.equals(anova(_fit(), type=number).frame)
     with pytest.raises(ArgumentError, match="type must be 1, 2 or 3, not 4"):
-        anova(FIT, type=4)
+        anova(_fit(), type=4)
 
 
 def test_functions_keep_their_signatures_and_names() -> None:
@@ -330,12 +341,12 @@ def test_functions_keep_their_signatures_and_names() -> None:
 
 
 def test_methods_that_return_a_text_say_how_a_file_is_written() -> None:
-    for of in (FIT, public_moments(FORMULA, PUBLIC)):
+    for of in (_fit(), public_moments(FORMULA, PUBLIC)):
         with pytest.raises(ArgumentError, match=r"write_text\(x\.to_json\(\)\)"):
             of.to_json("fit.json")
     with pytest.raises(ArgumentError, match=r"write_text\(x\.to_latex\(\)\).* It takes"):
-        FIT.summary().to_latex("fit.tex")
+        _fit().summary().to_latex("fit.tex")
     with pytest.raises(ArgumentError, match=r"write_text\(x\.to_html\(\)\)"):
-        FIT.summary().to_html(path="fit.html")
+        _fit().summary().to_html(path="fit.html")
     with pytest.raises(AttributeError, match=r"write_text\(page\.to_html\(\)\)"):
-        FIT.summary().save("fit.html")
+        _fit().summary().save("fit.html")

@@ -6,6 +6,7 @@ import math
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,22 @@ def _table(n: int = _N, seed: int = 0) -> pd.DataFrame:
 
 TABLE = _table()
 _NOISELESS: dict[str, Any] = {"rho": 1e12, "seed": 1}
-_FITS: dict[str, MarginalModel] = {
-    "linear": dp_lm("y ~ x * z + g", TABLE, TABLE, mu=2, seed=1),
-    "logit": dp_glm("b ~ x + z + g", TABLE, TABLE, mu=2, seed=1),
-    "logit of curves": dp_glm("b ~ poly(x, 2) * g + log(z + 1)", TABLE, TABLE, mu=2, seed=1),
-    "probit": dp_glm("b ~ x + C(k)", TABLE, TABLE, family="binomial(probit)", mu=2, seed=1),
-    "counts": dp_glm("c ~ x + z + g", TABLE, TABLE, family="poisson", mu=2, seed=1),
+_FITS: dict[str, Callable[[], MarginalModel]] = {
+    "linear": lambda: dp_lm("y ~ x * z + g", TABLE, TABLE, mu=2, seed=1),
+    "logit": lambda: dp_glm("b ~ x + z + g", TABLE, TABLE, mu=2, seed=1),
+    "logit of curves": lambda: dp_glm(
+        "b ~ poly(x, 2) * g + log(z + 1)", TABLE, TABLE, mu=2, seed=1
+    ),
+    "probit": lambda: dp_glm("b ~ x + C(k)", TABLE, TABLE, family="binomial(probit)", mu=2, seed=1),
+    "counts": lambda: dp_glm("c ~ x + z + g", TABLE, TABLE, family="poisson", mu=2, seed=1),
 }
+
+
+@cache
+def _fit(name: str) -> MarginalModel:
+    return _FITS[name]()
+
+
 _VERBS = ("predictions", "slopes", "comparisons")
 every_fit = pytest.mark.parametrize("name", _FITS)
 every_verb = pytest.mark.parametrize("verb", _VERBS)
@@ -72,7 +82,7 @@ def test_without_noise_they_are_the_averages_of_rows_that_may_be_shown(
     name: str, verb: str
 ) -> None:
     """Errors are those of the coefficients and of the sampling of the rows."""
-    fit = _FITS[name]
+    fit = _fit(name)
     found = _private(fit, verb, TABLE, **_NOISELESS).frame
     expected = _free(fit, verb, TABLE)
     each = _free(fit, verb, TABLE, by=False)
@@ -104,7 +114,7 @@ def test_columns_of_other_units_have_errors_of_their_own() -> None:
 @pytest.mark.slow
 def test_the_noise_is_what_is_stated() -> None:
     """Of 300 seeds; the chance of a false alarm is 1e-7."""
-    fit, runs = _FITS["logit"], 300
+    fit, runs = _fit("logit"), 300
     table = TABLE.assign(x=np.where(np.arange(_N) % 4 == 0, math.nan, TABLE.x))
     exact = _free(fit, "slopes", table, by=True).estimate.to_numpy()
     off = []
@@ -179,7 +189,7 @@ def test_no_total_moves_farther_than_is_claimed(name: str, verb: str) -> None:
     most: dict[str, float] = {}
     claimed = {claim.release for claim in CLAIMS["averages of a fit"]}
     for pair in _PAIRS:
-        found = changes(_watched(_FITS[name], verb, pair))
+        found = changes(_watched(_fit(name), verb, pair))
         for change in found:
             assert change.moved <= change.claim * (1 + 1e-9), (pair, change)
             assert change.what in claimed
@@ -198,7 +208,7 @@ def test_no_total_moves_farther_than_is_claimed(name: str, verb: str) -> None:
 @pytest.mark.parametrize("name", ["logit", "counts"])
 def test_no_pair_refutes_the_claim_but_with_less_noise_it_does(name: str) -> None:
     """By exact likelihood ratios of all that is released; a false alarm has a chance of 1e-8."""
-    case = _watched(_FITS[name], "predictions", "far", mu=1.0)
+    case = _watched(_fit(name), "predictions", "far", mu=1.0)
     assert not judge(case.ratios(150, 1), case.total, 1e-8).refuted
     if name == "logit":
         assert judge(case.ratios(300, 2, 0.3), case.total, 1e-8).refuted
@@ -206,7 +216,7 @@ def test_no_pair_refutes_the_claim_but_with_less_noise_it_does(name: str) -> Non
 
 def test_a_logits_slope_moves_by_a_quarter_of_its_coefficient() -> None:
     """From a row in the middle to one far out: all that is claimed for one slope."""
-    fit = _FITS["logit"]
+    fit = _fit("logit")
     (half,) = {
         round(c.given["unit"], 20): c
         for c in changes(_watched(fit, "slopes", "middle and far"))
@@ -229,15 +239,15 @@ def test_bad_rows_are_silent_and_count_nowhere(verb: str, silent: Silent) -> Non
     for k, value in enumerate((*SECRETS, math.nan, math.inf, -math.inf)):
         table.loc[k, "x"] = value
     table.loc[30, "g"], table.loc[31, "g"] = "secretlevel-918273", None
-    found = silent(lambda: _private(_FITS["counts"], verb, table, mu=1, seed=1))
+    found = silent(lambda: _private(_fit("counts"), verb, table, mu=1, seed=1))
     pages = f"{found}{found.summary()}{found._repr_html_()}{found.to_markdown()}"
     assert "918273" not in pages + str(found.frame) + str(found.diagnostics())
-    clean = _private(_FITS["counts"], verb, TABLE, mu=1, seed=1)
+    clean = _private(_fit("counts"), verb, TABLE, mu=1, seed=1)
     assert np.allclose(found.frame.estimate, clean.frame.estimate, rtol=0.5, atol=0.2)
 
 
 def test_a_result_holds_no_rows_and_says_what_it_cost() -> None:
-    found = _private(_FITS["logit"], "slopes", TABLE, mu=0.75, seed=1)
+    found = _private(_fit("logit"), "slopes", TABLE, mu=0.75, seed=1)
     assert held_rows(found, len(TABLE)) == []
     again = pickle.loads(pickle.dumps(found))
     assert str(again) == str(found)
@@ -260,7 +270,7 @@ def test_the_slack_of_a_fit_is_in_what_it_and_its_averages_cost() -> None:
 
 
 def test_they_are_charged_before_a_row_is_read() -> None:
-    fit, budget = _FITS["logit"], Budget(mu=1)
+    fit, budget = _fit("logit"), Budget(mu=1)
     _private(fit, "slopes", TABLE, mu=0.8, budget=budget, seed=1)
     assert budget.spent.mu == pytest.approx(0.8)
     with pytest.raises(BudgetExceeded):
@@ -272,7 +282,7 @@ def test_they_are_charged_before_a_row_is_read() -> None:
 
 
 def test_blocks_and_workers_give_the_same_bits() -> None:
-    fit, one = _FITS["counts"], {"mu": 1.0, "seed": 3}
+    fit, one = _fit("counts"), {"mu": 1.0, "seed": 3}
     whole = _private(fit, "slopes", TABLE, **one).frame
     parts = [TABLE.iloc[:701], TABLE.iloc[701:]]
     assert _private(fit, "slopes", parts, **one).frame.equals(whole)
@@ -282,8 +292,8 @@ def test_blocks_and_workers_give_the_same_bits() -> None:
 
 def test_persons_count_with_so_many_rows() -> None:
     table = TABLE.assign(who=np.repeat(np.arange(_N // 4), 4).astype(str))
-    alone = _private(_FITS["logit"], "slopes", table, mu=1, seed=1)
-    three = _private(_FITS["logit"], "slopes", table, mu=1, seed=1, person="who", rows_per_person=3)
+    alone = _private(_fit("logit"), "slopes", table, mu=1, seed=1)
+    three = _private(_fit("logit"), "slopes", table, mu=1, seed=1, person="who", rows_per_person=3)
     assert "person" in three.privacy.unit
     both = [f.diagnostics().value["noise of line 1"] for f in (alone, three)]
     assert both[1] / both[0] == pytest.approx(
@@ -308,7 +318,7 @@ def test_averages_of_persons_who_have_several_rows_vary_as_persons_do() -> None:
 
 def test_rows_after_the_first_are_named_as_rows_that_are_not_used() -> None:
     table = TABLE.assign(who=np.repeat(np.arange(_N // 4), 4))
-    first = _private(_FITS["logit"], "slopes", table, mu=1, seed=1, person="who", rows_per_person=1)
+    first = _private(_fit("logit"), "slopes", table, mu=1, seed=1, person="who", rows_per_person=1)
     said = " ".join(first.notes)
     assert "not used: rows after the first of each `who`, missing values" in said
     assert "Estimates are those of first rows" in said
@@ -335,37 +345,41 @@ def test_costs_are_not_added_up_where_the_fit_hides_how_many_rows_there_are(
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda f: f["logit"].slopes(TABLE, mu=1), ArgumentError, r"given as data="),
-        (lambda f: f["logit"].slopes(mu=1), ArgumentError, r"given as data="),
-        (lambda f: f["logit"].slopes(TABLE, data=TABLE, mu=1), ArgumentError, "data="),
-        (lambda f: f["logit"].slopes(data=TABLE), PrivacyError, "mu=1"),
-        (lambda f: f["logit"].slopes(data=TABLE, mu=1, by="g"), ArgumentError, "over all of them"),
-        (lambda f: f["logit"].slopes(data=TABLE, mu=1, variables="w"), ArgumentError, "`w`"),
+        (lambda fit: fit("logit").slopes(TABLE, mu=1), ArgumentError, r"given as data="),
+        (lambda fit: fit("logit").slopes(mu=1), ArgumentError, r"given as data="),
+        (lambda fit: fit("logit").slopes(TABLE, data=TABLE, mu=1), ArgumentError, "data="),
+        (lambda fit: fit("logit").slopes(data=TABLE), PrivacyError, "mu=1"),
         (
-            lambda f: f["logit"].slopes(data=TABLE, mu=1, mode="x"),
+            lambda fit: fit("logit").slopes(data=TABLE, mu=1, by="g"),
+            ArgumentError,
+            "over all of them",
+        ),
+        (lambda fit: fit("logit").slopes(data=TABLE, mu=1, variables="w"), ArgumentError, "`w`"),
+        (
+            lambda fit: fit("logit").slopes(data=TABLE, mu=1, mode="x"),
             ArgumentError,
             "no argument mode",
         ),
-        (lambda f: f["logit"].slopes(data=TABLE[["x", "g"]], mu=1), SchemaError, "`z`"),
-        (lambda f: f["logit"].slopes(data=TABLE, mu=0.01), ArgumentError, "too few"),
+        (lambda fit: fit("logit").slopes(data=TABLE[["x", "g"]], mu=1), SchemaError, "`z`"),
+        (lambda fit: fit("logit").slopes(data=TABLE, mu=0.01), ArgumentError, "too few"),
         (
-            lambda f: f["linear"].slopes(data=TABLE, variables="g", mu=1),
+            lambda fit: fit("linear").slopes(data=TABLE, variables="g", mu=1),
             ArgumentError,
             "the same in",
         ),
-        (lambda f: f["logit"].slopes(), ArgumentError, r"slopes\(data=private, mu=0.5\)"),
+        (lambda fit: fit("logit").slopes(), ArgumentError, r"slopes\(data=private, mu=0.5\)"),
     ],
 )
 def test_what_is_refused_says_what_to_type(
     call: Callable[[Any], Any], error: type[DPStatsError], says: str
 ) -> None:
     with pytest.raises(error, match=says):
-        call(_FITS)
+        call(_fit)
 
 
 def test_without_the_response_and_without_effects() -> None:
     rows = TABLE[["x", "z", "g"]]
-    found = _private(_FITS["logit"], "predictions", rows, mu=1, seed=1).frame
+    found = _private(_fit("logit"), "predictions", rows, mu=1, seed=1).frame
     assert 0.3 < found.estimate[0] < 0.9
     panel = TABLE.assign(who=np.repeat(np.arange(_N // 4), 4).astype(str))
     fit = dp_feols("y ~ x | who", panel, panel.head(400), mu=2, person="who", seed=1)
@@ -446,7 +460,7 @@ def test_a_number_that_is_zero_or_one_goes_from_zero_to_one() -> None:
 def test_other_comparisons_are_asked_for_by_name(
     name: str, asked: dict[str, Any], contrasts: list[str]
 ) -> None:
-    fit = _FITS[name]
+    fit = _fit(name)
     free = fit.comparisons(TABLE, asked).frame
     found = _private(fit, "comparisons", TABLE, variables=asked, **_NOISELESS)
     assert list(free.contrast) == list(found.frame.contrast) == contrasts
@@ -482,7 +496,7 @@ def test_other_comparisons_are_asked_for_by_name(
 def test_comparisons_that_cannot_be_made_say_what_can(how: Any, says: str) -> None:
     for given in ({"newdata": TABLE[:9]}, {"data": TABLE, "mu": 1}):
         with pytest.raises(ArgumentError, match=says):
-            _FITS["logit"].comparisons(variables=how, **given)
+            _fit("logit").comparisons(variables=how, **given)
 
 
 def test_levels_that_are_numbers_are_compared_in_tables_of_any_kind(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Estimated marginal means and t distributions, held against R (emmeans 1.8.4)."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,40 +27,48 @@ WARP = pd.DataFrame(
     }
 )
 """R's warpbreaks."""
-LM = dp_lm("breaks ~ wool * tension", WARP, WARP, **_NOISELESS)
-POISSON = dp_glm("breaks ~ wool + tension", WARP, WARP, family="poisson", **_NOISELESS)
+
+
+@cache
+def _lm() -> Any:
+    return dp_lm("breaks ~ wool * tension", WARP, WARP, **_NOISELESS)
+
+
+@cache
+def _poisson() -> Any:
+    return dp_glm("breaks ~ wool + tension", WARP, WARP, family="poisson", **_NOISELESS)
 
 
 def test_means_are_those_of_r() -> None:
     """emmeans(lm(breaks ~ wool * tension, warpbreaks), "tension") and ~ wool + tension"""
-    frame = LM.emmeans("tension").frame
+    frame = _lm().emmeans("tension").frame
     assert list(frame.tension) == ["L", "M", "H"]
     assert frame.emmean.to_numpy() == pytest.approx([36.388889, 26.388889, 21.666667], rel=1e-5)
     assert frame.std_error.to_numpy() == pytest.approx(2.5786493, rel=1e-5)
     assert frame.conf_low[0] == pytest.approx(31.204169, rel=1e-5)  # 48 degrees of freedom
-    both = LM.emmeans(["wool", "tension"]).frame
+    both = _lm().emmeans(["wool", "tension"]).frame
     assert list(both.wool) == ["A", "B"] * 3
     assert both.emmean[5] == pytest.approx(18.777778, rel=1e-5)
 
 
 def test_contrasts_are_those_of_r() -> None:
     """pairs(emmeans(...)) by Tukey's range; the intervals are those of confint."""
-    frame = LM.emmeans("tension").contrasts().frame
+    frame = _lm().emmeans("tension").contrasts().frame
     assert list(frame.contrast) == ["L - M", "L - H", "M - H"]
     assert frame.statistic.to_numpy() == pytest.approx([2.742159, 4.037068, 1.294909], rel=1e-5)
     assert frame.p_value.to_numpy() == pytest.approx([0.0228554, 0.00055954, 0.4049437], rel=1e-3)
     assert frame.conf_low[0] == pytest.approx(1.180354, rel=1e-4)
-    plain = LM.emmeans("tension").contrasts("none").frame
-    three = LM.emmeans("tension").contrasts("bonferroni").frame
+    plain = _lm().emmeans("tension").contrasts("none").frame
+    three = _lm().emmeans("tension").contrasts("bonferroni").frame
     assert plain.p_value[0] == pytest.approx(2 * stats.t.sf(2.742159, 48), rel=1e-4)
     assert three.p_value[0] == pytest.approx(3 * plain.p_value[0])
-    held = LM.emmeans("tension").contrasts("holm").frame.p_value
+    held = _lm().emmeans("tension").contrasts("holm").frame.p_value
     assert held.tolist() == pytest.approx((plain.p_value * [2, 3, 1]).tolist())
 
 
 def test_other_contrasts_are_those_of_r() -> None:
     """contrast(emmeans(...), "trt.vs.ctrl", adjust = "bonferroni"), "consec", "revpairwise", "eff"."""
-    means = LM.emmeans("tension")
+    means = _lm().emmeans("tension")
     plain = means.contrasts("none").frame.p_value
     first = means.contrasts(method="trt.vs.ctrl")
     assert list(first.frame.contrast) == ["M - L", "H - L"]
@@ -75,7 +84,9 @@ def test_other_contrasts_are_those_of_r() -> None:
     assert list(effects.contrast) == ["L effect", "M effect", "H effect"]
     assert effects.estimate.tolist() == pytest.approx([8.240741, -1.759259, -6.481481], rel=1e-5)
     assert effects.std_error.tolist() == pytest.approx([2.105458] * 3, rel=1e-5)
-    ratios = POISSON.emmeans("wool", by="tension", type="response").contrasts(method="trt.vs.ctrl")
+    ratios = (
+        _poisson().emmeans("wool", by="tension", type="response").contrasts(method="trt.vs.ctrl")
+    )
     assert list(ratios.frame.contrast) == ["B / A"] * 3
 
 
@@ -108,7 +119,7 @@ def test_means_at_values_of_a_number() -> None:
 
 def test_contrasts_within_levels_are_those_of_r() -> None:
     """pairs(emmeans(lm(breaks ~ wool * tension, warpbreaks), ~ wool | tension)), and ~ tension | wool"""
-    means = LM.emmeans("wool", by="tension")
+    means = _lm().emmeans("wool", by="tension")
     assert list(means.frame.columns[:2]) == ["wool", "tension"]
     assert list(means.frame.tension) == ["L", "L", "M", "M", "H", "H"]
     found = means.contrasts()
@@ -120,25 +131,25 @@ def test_contrasts_within_levels_are_those_of_r() -> None:
         [0.0026768, 0.3588672, 0.2681523], rel=1e-3
     )
     assert "Adjusted" not in str(found)
-    other = LM.emmeans("tension", by=["wool"]).contrasts()
+    other = _lm().emmeans("tension", by=["wool"]).contrasts()
     assert len(other.frame) == 6
     assert "Adjusted for 3 means: tukey, within each level of wool." in str(other)
-    alone = LM.emmeans("tension", at={"wool": "A"}).contrasts().frame
+    alone = _lm().emmeans("tension", at={"wool": "A"}).contrasts().frame
     pd.testing.assert_frame_equal(other.frame[:3].drop(columns="wool"), alone)
-    ratios = POISSON.emmeans("wool", by="tension", type="response").contrasts().frame
+    ratios = _poisson().emmeans("wool", by="tension", type="response").contrasts().frame
     assert list(ratios.contrast) == ["A / B"] * 3
 
 
 def test_means_on_the_scale_of_the_response() -> None:
     """emmeans(glm(breaks ~ wool + tension, poisson), "tension", type = "response")"""
-    means = POISSON.emmeans("tension", type="response")
+    means = _poisson().emmeans("tension", type="response")
     assert means.frame.emmean.to_numpy() == pytest.approx([36.1962, 26.2479, 21.5514], rel=1e-4)
     assert means.frame.std_error[0] == pytest.approx(1.41823, rel=1e-3)
     assert "scale of the response" in " ".join(str(means).split())
     ratios = means.contrasts().frame  # pairs(..., type = "response")
     assert ratios.contrast[0] == "L / M"
     assert ratios.ratio[0] == pytest.approx(36.1962 / 26.2479, rel=1e-4)
-    found = POISSON.emmeans("tension").contrasts()
+    found = _poisson().emmeans("tension").contrasts()
     assert ratios.statistic.tolist() == found.frame.statistic.tolist()
     assert "on the log scale" in str(found)
     assert found.frame.p_value[2] == pytest.approx(0.010910, rel=1e-3)
@@ -212,10 +223,10 @@ def test_means_of_a_generalised_linear_model_do_not_weigh_rows(limits: dict[str,
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (lambda: LM.emmeans("breaks"), "reads no column `breaks`; its factors are 'wool'"),
-        (lambda: LM.emmeans("tension", at={"wool": ["A", "C"]}), "has the levels"),
-        (lambda: LM.emmeans("tension", at={"wool": "C"}), "has the levels"),
-        (lambda: LM.emmeans("tension", at={"q": 1}), "reads no column `q`"),
+        (lambda: _lm().emmeans("breaks"), "reads no column `breaks`; its factors are 'wool'"),
+        (lambda: _lm().emmeans("tension", at={"wool": ["A", "C"]}), "has the levels"),
+        (lambda: _lm().emmeans("tension", at={"wool": "C"}), "has the levels"),
+        (lambda: _lm().emmeans("tension", at={"q": 1}), "reads no column `q`"),
         (
             lambda: dp_lm(
                 "breaks ~ wool + x",
@@ -226,13 +237,13 @@ def test_means_of_a_generalised_linear_model_do_not_weigh_rows(limits: dict[str,
             ).emmeans("x"),
             r"`x` is a number: say at which values, emmeans\('x', at=",
         ),
-        (lambda: LM.emmeans([]), "name a factor"),
-        (lambda: LM.emmeans("wool", by="wool"), "stands in factors and in by"),
-        (lambda: LM.emmeans("wool", by="breaks"), "reads no column"),
-        (lambda: LM.emmeans("tension", type="odds"), "'link' or 'response'"),
-        (lambda: LM.emmeans("tension").contrasts("sidak"), "adjust must be"),
-        (lambda: LM.emmeans("tension").contrasts(method="dunnett"), "method must be"),
-        (lambda: LM.emmeans("tension").contrasts("tukey", method="eff"), "for all pairs"),
+        (lambda: _lm().emmeans([]), "name a factor"),
+        (lambda: _lm().emmeans("wool", by="wool"), "stands in factors and in by"),
+        (lambda: _lm().emmeans("wool", by="breaks"), "reads no column"),
+        (lambda: _lm().emmeans("tension", type="odds"), "'link' or 'response'"),
+        (lambda: _lm().emmeans("tension").contrasts("sidak"), "adjust must be"),
+        (lambda: _lm().emmeans("tension").contrasts(method="dunnett"), "method must be"),
+        (lambda: _lm().emmeans("tension").contrasts("tukey", method="eff"), "for all pairs"),
     ],
 )
 def test_what_cannot_be_answered_says_why(asked: Any, says: str) -> None:
@@ -245,19 +256,19 @@ def test_what_cannot_be_answered_says_why(asked: Any, says: str) -> None:
 
 def test_few_degrees_of_freedom_are_those_of_r() -> None:
     theirs = smf.ols("breaks ~ wool * C(tension, Treatment('L'))", WARP).fit()
-    assert LM.confint().to_numpy() == pytest.approx(theirs.conf_int().to_numpy(), rel=1e-4)
+    assert _lm().confint().to_numpy() == pytest.approx(theirs.conf_int().to_numpy(), rel=1e-4)
     p_values = theirs.pvalues.to_numpy()
-    assert LM.tidy().p_value.to_numpy() == pytest.approx(p_values, rel=1e-3)
-    assert "Pr(>|t|)" in str(LM.summary())
+    assert _lm().tidy().p_value.to_numpy() == pytest.approx(p_values, rel=1e-3)
+    assert "Pr(>|t|)" in str(_lm().summary())
     rows = WARP.iloc[::9]
     exact = theirs.get_prediction(rows).summary_frame()
     for kind, names in (
         ("confidence", ["mean_ci_lower", "mean_ci_upper"]),
         ("prediction", ["obs_ci_lower", "obs_ci_upper"]),
     ):
-        found = LM.predict(rows, interval=kind)
+        found = _lm().predict(rows, interval=kind)
         assert found[["lwr", "upr"]].to_numpy() == pytest.approx(exact[names].to_numpy(), rel=1e-4)
-    ours = LM.predictions(rows).frame
+    ours = _lm().predictions(rows).frame
     assert ours.conf_low.to_numpy() == pytest.approx(exact.mean_ci_lower.to_numpy(), rel=1e-4)
 
 
@@ -274,7 +285,7 @@ def test_noise_has_a_known_variance_and_adds_degrees_of_freedom() -> None:
 def test_where_they_are_many_or_the_variance_is_known_the_law_is_normal() -> None:
     many = pd.concat([WARP] * 20, ignore_index=True)
     fit = dp_lm("breaks ~ wool", many, many, **_NOISELESS)
-    for one in (fit, POISSON):
+    for one in (fit, _poisson()):
         half = stats.norm.ppf(0.975) * one.se()
         assert one.confint()["97.5%"].to_numpy() == pytest.approx((one.coef() + half).to_numpy())
         assert "Pr(>|z|)" in str(one.summary())
@@ -283,19 +294,19 @@ def test_where_they_are_many_or_the_variance_is_known_the_law_is_normal() -> Non
 def test_tests_of_few_degrees_of_freedom_are_f_tests() -> None:
     """Those of R's anova, of car's linearHypothesis, and at the foot of summary(lm)."""
     theirs = smf.ols("breaks ~ wool * C(tension, Treatment('L'))", WARP).fit()
-    found = LM.wald_test(["tension[T.M] = 0", "tension[T.H] = 0"])
+    found = _lm().wald_test(["tension[T.M] = 0", "tension[T.H] = 0"])
     mine = theirs.f_test(np.eye(6)[[2, 3]])
     assert found.chi2 / 2 == pytest.approx(float(mine.fvalue), rel=1e-4)
     assert found.p_value == pytest.approx(float(mine.pvalue), rel=1e-3)
     assert "Pr(>F)" in str(found)
     # anova(lm(breaks ~ wool * tension, warpbreaks)): 3.7653, 8.4980, 4.1891
-    table = anova(LM)
+    table = anova(_lm())
     assert table.frame.p_value.to_numpy() == pytest.approx(
         [0.0582130, 0.0006926, 0.02104], rel=0.01
     )
     assert "Pr(>F)" in str(table)
-    assert f"F = {theirs.fvalue:.3f} on 5 and 48 df" in str(LM.summary())
-    nested = anova(LM, LM.update("~ . - wool:tension"))
+    assert f"F = {theirs.fvalue:.3f} on 5 and 48 df" in str(_lm().summary())
+    nested = anova(_lm(), _lm().update("~ . - wool:tension"))
     assert nested.p_value == pytest.approx(0.02104, rel=0.01)
     assert "Pr(>F)" in str(nested)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,14 +22,18 @@ def _rows(n: int, seed: int) -> pd.DataFrame:
 
 
 _PRIVATE = _rows(4000, 1)
-_FIT = dp_lm("y ~ t * f", _PRIVATE, _rows(400, 2), mu=1, seed=1)
+
+
+@cache
+def _fit() -> Any:
+    return dp_lm("y ~ t * f", _PRIVATE, _rows(400, 2), mu=1, seed=1)
 
 
 def test_the_effect_in_a_subgroup_has_the_error_of_its_coefficients() -> None:
-    line = _FIT.hypotheses("t + t:f = 0.1", level=0.9).frame.iloc[0]
+    line = _fit().hypotheses("t + t:f = 0.1", level=0.9).frame.iloc[0]
     row = np.array([0, 1, 0, 1])
-    error = float(np.sqrt(row @ _FIT.vcov().to_numpy() @ row))
-    assert line.estimate == pytest.approx(float(row @ _FIT.coef()) - 0.1)
+    error = float(np.sqrt(row @ _fit().vcov().to_numpy() @ row))
+    assert line.estimate == pytest.approx(float(row @ _fit().coef()) - 0.1)
     assert line.std_error == pytest.approx(error)
     assert (line.conf_high - line.conf_low) / 2 == pytest.approx(float(quantile(0.9)) * error)
 
@@ -42,7 +49,7 @@ def test_where_noise_is_small_it_is_the_test_without_privacy() -> None:
 
 
 def test_each_is_a_line_even_where_one_follows_from_others() -> None:
-    frame = _FIT.hypotheses(["t = 0", "f = 0", "t = f", "t = f = 1"]).frame
+    frame = _fit().hypotheses(["t = 0", "f = 0", "t = f", "t = f = 1"]).frame
     assert frame.hypothesis.tolist() == [
         "t = 0",
         "f = 0",
@@ -51,8 +58,8 @@ def test_each_is_a_line_even_where_one_follows_from_others() -> None:
         "t = f = 1 (2)",
     ]
     assert frame.estimate[2] == pytest.approx(frame.estimate[0] - frame.estimate[1])
-    assert frame.estimate[4] == pytest.approx(_FIT.coef()["f"] - 1)
-    by_matrix = _FIT.hypotheses([[0, 1, -1, 0]]).frame
+    assert frame.estimate[4] == pytest.approx(_fit().coef()["f"] - 1)
+    by_matrix = _fit().hypotheses([[0, 1, -1, 0]]).frame
     assert by_matrix.estimate[0] == pytest.approx(frame.estimate[2])
 
 
@@ -66,4 +73,4 @@ def test_a_combination_of_a_coefficient_without_error_has_none() -> None:
 @pytest.mark.parametrize("asked", ["t + nobody = 0", "t * f = 0", [], 3, None, ["t", 3]])
 def test_what_is_no_hypothesis_is_refused(asked: object) -> None:
     with pytest.raises(ArgumentError):
-        _FIT.hypotheses(asked)
+        _fit().hypotheses(asked)

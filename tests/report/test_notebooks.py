@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import pickle
 import warnings
+from functools import cache
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,32 +17,36 @@ from dpstats.errors import DPStatsError, FormulaError
 from dpstats.frame.executors import Bar
 
 PUBLIC, PRIVATE = fair()
-FIT = dp_lm("rate_marriage ~ age + religious", PRIVATE, public=PUBLIC, mu=1, seed=1)
+
+
+@cache
+def fit() -> Any:
+    return dp_lm("rate_marriage ~ age + religious", PRIVATE, public=PUBLIC, mu=1, seed=1)
 
 
 def test_tables_of_bounds_and_diagnostics_cut_no_word() -> None:
-    for table in (FIT.bounds(), FIT.diagnostics(), FIT.privacy.mechanisms):
+    for table in (fit().bounds(), fit().diagnostics(), fit().privacy.mechanisms):
         assert isinstance(table, pd.DataFrame)
         assert "..." not in table._repr_html_()
         for column in table.select_dtypes(exclude="number"):
             shown = html.unescape(table._repr_html_())
             assert [text for text in table[column] if str(text) not in shown] == []
-    assert (FIT.bounds().premises.str.len() > 50).any()  # where pandas would cut
-    kept = FIT.bounds()[["statement", "premises"]].head(2)
+    assert (fit().bounds().premises.str.len() > 50).any()  # where pandas would cut
+    kept = fit().bounds()[["statement", "premises"]].head(2)
     assert kept._repr_html_() == pickle.loads(pickle.dumps(kept))._repr_html_()
 
 
 def test_printed_tables_fit_the_width_of_a_terminal_and_cut_no_column() -> None:
-    for table in (FIT.bounds(), FIT.diagnostics(), FIT.tidy(), FIT.privacy.mechanisms):
+    for table in (fit().bounds(), fit().diagnostics(), fit().tidy(), fit().privacy.mechanisms):
         text = str(table)
         assert max(map(len, text.splitlines())) <= 80
         assert all(name in text for name in table.columns)
         assert "..." not in text
-    assert str(FIT.update("~ . - age").bounds()).startswith("No rows; columns: statement,")
+    assert str(fit().update("~ . - age").bounds()).startswith("No rows; columns: statement,")
 
 
 def test_a_path_shows_some_penalties_and_no_negative_zero() -> None:
-    path = FIT.path("lasso")
+    path = fit().path("lasso")
     shown = str(path)
     assert len(shown.splitlines()) < 16
     assert "of 50 penalties: .coef has all" in " ".join(shown.split())
@@ -50,14 +56,14 @@ def test_a_path_shows_some_penalties_and_no_negative_zero() -> None:
 
 
 def test_privacy_budgets_and_moments_have_html() -> None:
-    assert "Unit of privacy" in FIT.privacy._repr_html_()
+    assert "Unit of privacy" in fit().privacy._repr_html_()
     assert "<table" in Budget(mu=1)._repr_html_()
     assert "<td>318 public rows</td>" in public_moments("~ age", PUBLIC)._repr_html_()
 
 
 def test_an_error_shows_the_callers_line_and_not_the_inside_of_the_package() -> None:
     with pytest.raises(DPStatsError) as raised:
-        FIT.update("~ . + occupation")  # this line
+        fit().update("~ . + occupation")  # this line
     assert isinstance(raised.value, FormulaError)
     text = "\n".join(raised.value._render_traceback_())
     assert "# this line" in text

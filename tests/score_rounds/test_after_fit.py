@@ -1,7 +1,7 @@
 """Tests, marginal effects and predictions from released numbers, beside statsmodels without noise."""
 
 import warnings
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,18 @@ def _table() -> pd.DataFrame:
 
 TABLE = _table()
 ALL: dict[str, Any] = {"public": TABLE, "rho": 1e12, "vcov": "iid", "seed": 1}
-LM = dp_lm("y ~ x * z + g", TABLE, **ALL)
-GLM = dp_glm("b ~ x + g", TABLE, **ALL)
+
+
+@cache
+def _lm() -> Any:
+    return dp_lm("y ~ x * z + g", TABLE, **ALL)
+
+
+@cache
+def _glm() -> Any:
+    return dp_glm("b ~ x + g", TABLE, **ALL)
+
+
 OLS = smf.ols("y ~ x * z + g", TABLE).fit()
 LOGIT = smf.logit("b ~ x + g", TABLE).fit(disp=0)
 
@@ -49,13 +59,13 @@ def test_coefficients_may_be_named_as_in_r() -> None:
 def test_terms_are_tested_as_in_the_tables_of_r(type: int) -> None:
     ordered = smf.ols("y ~ x + z + C(g) + x:z", TABLE.assign(g=TABLE.g)).fit()
     expected = sm.stats.anova_lm(ordered, typ=2) if type == 2 else _sequential()
-    found = anova(LM, type=type).frame.set_index("term")
+    found = anova(_lm(), type=type).frame.set_index("term")
     assert list(found.index) == ["x", "z", "g", "x:z"]
     named = {"x": "x", "z": "z", "g": "C(g)", "x:z": "x:z"}
     for term, theirs in named.items():
         f = float(expected.F[theirs if type == 2 else term])
         assert found.chi2[term] / found.df[term] == pytest.approx(f, rel=1e-4)
-    page = str(anova(LM, type=type))
+    page = str(anova(_lm(), type=type))
     assert "Pr(>Chisq)" in page
     assert "no further privacy spent" in page
 
@@ -69,42 +79,42 @@ def _sequential() -> pd.DataFrame:
 
 
 def test_terms_beside_all_others_are_tests_of_their_coefficients() -> None:
-    found = anova(LM, type=3).frame.set_index("term")
+    found = anova(_lm(), type=3).frame.set_index("term")
     for term, hypothesis in (("x", "x = 0"), ("g", ["g[T.b] = 0", "g[T.c] = 0"])):
-        assert LM.wald_test(hypothesis).chi2 == pytest.approx(found.chi2[term], rel=1e-6)
+        assert _lm().wald_test(hypothesis).chi2 == pytest.approx(found.chi2[term], rel=1e-6)
 
 
 def test_signs_and_chains_of_equations() -> None:
-    assert LM.wald_test("x = z = 0").df == 2
-    assert LM.wald_test("z == -0.3").chi2 == LM.wald_test("z = -0.3").chi2
-    assert LM.wald_test("x = z = 0").chi2 == pytest.approx(LM.wald_test("x = 0, z = 0").chi2)
-    assert LM.wald_test("z = -0.3").chi2 == pytest.approx(LM.wald_test("z + 0.3 = 0").chi2)
-    assert LM.wald_test("-x = z").chi2 == pytest.approx(LM.wald_test("x + z = 0").chi2)
+    assert _lm().wald_test("x = z = 0").df == 2
+    assert _lm().wald_test("z == -0.3").chi2 == _lm().wald_test("z = -0.3").chi2
+    assert _lm().wald_test("x = z = 0").chi2 == pytest.approx(_lm().wald_test("x = 0, z = 0").chi2)
+    assert _lm().wald_test("z = -0.3").chi2 == pytest.approx(_lm().wald_test("z + 0.3 = 0").chi2)
+    assert _lm().wald_test("-x = z").chi2 == pytest.approx(_lm().wald_test("x + z = 0").chi2)
 
 
 def test_linear_hypotheses() -> None:
     for text in ("x = z", "g[T.b] = 1", "x = 1, g[T.b] = g[T.c]", "2 * x - x:z = 1.7"):
         expected = OLS.wald_test(text, use_f=False, scalar=True)
-        found = LM.wald_test(text)
+        found = _lm().wald_test(text)
         assert found.chi2 == pytest.approx(float(expected.statistic), rel=1e-4)
         assert found.p_value == pytest.approx(float(expected.pvalue), rel=1e-2, abs=1e-12)
     matrix = np.eye(6)[1:3]
-    assert LM.wald_test(matrix).chi2 == pytest.approx(
-        LM.wald_test(["x = 0", "g[T.b] = 0"]).chi2
-        if LM.coef().index[2] == "g[T.b]"
-        else LM.wald_test([f"{name} = 0" for name in LM.coef().index[1:3]]).chi2
+    assert _lm().wald_test(matrix).chi2 == pytest.approx(
+        _lm().wald_test(["x = 0", "g[T.b] = 0"]).chi2
+        if _lm().coef().index[2] == "g[T.b]"
+        else _lm().wald_test([f"{name} = 0" for name in _lm().coef().index[1:3]]).chi2
     )
 
 
 @pytest.mark.parametrize("asked", ["w = 1", "x =", "x = 1, x = 2", [[1.0, 2.0]], 3, None, []])
 def test_a_hypothesis_that_cannot_be_read_says_how_one_is_written(asked: Any) -> None:
     with pytest.raises(ArgumentError, match=r"hypothes"):
-        LM.wald_test(asked)
+        _lm().wald_test(asked)
 
 
 def test_average_slopes_of_a_logit_are_marginal_effects() -> None:
     effects = LOGIT.get_margeff().summary_frame()
-    found = GLM.slopes(TABLE).frame
+    found = _glm().slopes(TABLE).frame
     assert list(found.contrast) == ["dY/dX", "b - a", "c - a"]
     expected = effects.loc[["x", "g[T.b]", "g[T.c]"]]
     assert found.estimate.to_numpy() == pytest.approx(
@@ -116,15 +126,15 @@ def test_average_slopes_of_a_logit_are_marginal_effects() -> None:
 
 def test_slopes_and_comparisons_of_a_linear_model() -> None:
     rows = TABLE.head(50)
-    slope = LM.slopes(rows, "x", by=False).frame
+    slope = _lm().slopes(rows, "x", by=False).frame
     assert slope.estimate.to_numpy() == pytest.approx(
         OLS.params["x"] + OLS.params["x:z"] * rows.z, abs=1e-5
     )
-    one = LM.comparisons(rows, ["x", "g"]).frame
+    one = _lm().comparisons(rows, ["x", "g"]).frame
     assert one.estimate[0] == pytest.approx(slope.estimate.mean(), rel=1e-4)
     assert one.estimate[1] == pytest.approx(OLS.params["g[T.b]"], abs=1e-4)
     assert one.std_error[1] == pytest.approx(OLS.bse["g[T.b]"], rel=1e-3)
-    grouped = LM.slopes(rows, "x", by="g").frame
+    grouped = _lm().slopes(rows, "x", by="g").frame
     assert list(grouped.g) == ["a", "b", "c"]
     assert grouped.estimate.to_numpy() == pytest.approx(
         slope.estimate.groupby(rows.g.to_numpy()).mean().to_numpy()
@@ -134,12 +144,12 @@ def test_slopes_and_comparisons_of_a_linear_model() -> None:
 def test_predictions_have_the_errors_of_the_linear_predictor() -> None:
     rows = TABLE.head(20)
     expected = OLS.get_prediction(rows).summary_frame()
-    found = LM.predictions(rows).frame
+    found = _lm().predictions(rows).frame
     assert found.estimate.to_numpy() == pytest.approx(expected["mean"].to_numpy(), abs=1e-4)
     assert found.std_error.to_numpy() == pytest.approx(expected["mean_se"].to_numpy(), rel=1e-3)
-    average = GLM.predictions(TABLE, by=True).frame
+    average = _glm().predictions(TABLE, by=True).frame
     assert average.estimate[0] == pytest.approx(TABLE.b.mean(), abs=1e-4)
-    by_level = GLM.predictions(TABLE, by=["g"])
+    by_level = _glm().predictions(TABLE, by=["g"])
     assert by_level.frame.estimate.to_numpy() == pytest.approx(
         TABLE.groupby("g").b.mean().to_numpy(), abs=1e-3
     )
@@ -149,13 +159,13 @@ def test_predictions_have_the_errors_of_the_linear_predictor() -> None:
 
 
 def test_new_rows_may_be_a_dict_or_a_table_of_another_library() -> None:
-    one = LM.predictions({"x": 1.0, "z": 0.0, "g": "b"}).frame
-    two = LM.predictions({"x": [1.0], "z": [0.0], "g": ["b"]}).frame
-    three = LM.predictions(pl.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]})).frame
+    one = _lm().predictions({"x": 1.0, "z": 0.0, "g": "b"}).frame
+    two = _lm().predictions({"x": [1.0], "z": [0.0], "g": ["b"]}).frame
+    three = _lm().predictions(pl.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]})).frame
     assert one.equals(two)
     assert one.equals(three)
     assert one.estimate[0] == pytest.approx(
-        LM.predict(pd.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]}))[0]
+        _lm().predict(pd.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]}))[0]
     )
 
 
@@ -163,9 +173,9 @@ def test_the_name_of_a_factor_is_no_hypothesis_of_one_equation() -> None:
     with pytest.raises(
         ArgumentError, match=r"`g` has 2 coefficients.*: anova\(fit, type=3\).*'g\[T.b\] = 0'"
     ):
-        LM.wald_test("g")
-    both = LM.wald_test(["g[T.b] = 0", "g[T.c] = 0"])
-    assert both.chi2 == pytest.approx(anova(LM, type=3).frame.set_index("term").chi2["g"])
+        _lm().wald_test("g")
+    both = _lm().wald_test(["g[T.b] = 0", "g[T.c] = 0"])
+    assert both.chi2 == pytest.approx(anova(_lm(), type=3).frame.set_index("term").chi2["g"])
 
 
 def test_names_in_backticks_are_names_in_hypotheses() -> None:
@@ -178,22 +188,22 @@ def test_names_in_backticks_are_names_in_hypotheses() -> None:
 @pytest.mark.parametrize("verb", ["predictions", "slopes", "comparisons"])
 def test_a_verb_without_rows_names_itself(verb: str) -> None:
     with pytest.raises(ArgumentError, match=rf"{verb}\(newdata\).*{verb}\(data=private") as caught:
-        getattr(LM, verb)()
+        getattr(_lm(), verb)()
     assert str(caught.value).count("(") == 2
     with pytest.raises(ArgumentError, match="newdata is a table") as caught:
-        getattr(LM, verb)("g")
+        getattr(_lm(), verb)("g")
     assert ("variables='g'" in str(caught.value)) == (verb != "predictions")
 
 
 def test_new_levels_of_new_rows_are_named_and_those_of_private_rows_are_not() -> None:
     rows = TABLE.head(30).assign(g=["zz", *TABLE.g[1:30]])
-    for verb in (LM.predict, LM.predictions, partial(LM.slopes, by=False)):
+    for verb in (_lm().predict, _lm().predictions, partial(_lm().slopes, by=False)):
         with pytest.warns(UserWarning, match=r"new levels of `g`, 'zz': rows with them"):
             verb(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isnan(LM.predict(rows.assign(x=np.nan, g="b"))).all()  # known, but missing
-        LM.predictions(data=TABLE.assign(g="zz"), mu=1, seed=1)
+        assert np.isnan(_lm().predict(rows.assign(x=np.nan, g="b"))).all()  # known, but missing
+        _lm().predictions(data=TABLE.assign(g="zz"), mu=1, seed=1)
 
 
 def test_new_rows_beyond_the_limits_of_a_fit_are_named() -> None:
@@ -236,7 +246,7 @@ def test_slopes_and_comparisons_warn_of_the_rows_that_were_given_and_once() -> N
         warnings.simplefilter("error")
         fit.slopes({"x": [0.0, 2.0]})
         fit.comparisons({"x": [0.0, 2.0]})
-    for verb in (LM.slopes, LM.comparisons):
+    for verb in (_lm().slopes, _lm().comparisons):
         with pytest.warns(UserWarning, match="new levels of `g`") as caught:
             verb(TABLE.head(30).assign(g=["zz", *TABLE.g[1:30]]))
         assert len(caught) == 1
@@ -244,26 +254,26 @@ def test_slopes_and_comparisons_warn_of_the_rows_that_were_given_and_once() -> N
 
 def test_rows_that_cannot_be_encoded_are_left_out_of_averages() -> None:
     rows = TABLE.head(30).assign(x=[np.nan, *TABLE.x[1:30]])
-    assert np.isnan(LM.predictions(rows).frame.estimate[0])
-    average = LM.predictions(rows, by=True).frame.estimate[0]
-    assert average == pytest.approx(LM.predictions(rows.iloc[1:], by=True).frame.estimate[0])
+    assert np.isnan(_lm().predictions(rows).frame.estimate[0])
+    average = _lm().predictions(rows, by=True).frame.estimate[0]
+    assert average == pytest.approx(_lm().predictions(rows.iloc[1:], by=True).frame.estimate[0])
 
 
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda: LM.slopes(TABLE, "w"), "reads no column `w`; it reads 'x', 'z', 'g'"),
-        (lambda: LM.comparisons(TABLE, {"x": "sd"}), r"\{'x': 10\} raises it by ten"),
-        (lambda: LM.slopes(TABLE, {"x": 10}), r"comparisons\(variables=\{'x': 10"),
-        (lambda: LM.slopes(None), "rows that you may show"),
-        (lambda: LM.predictions(TABLE, by="q"), "no column `q`"),
-        (lambda: LM.predictions(5), "cannot be read as a table"),
-        (lambda: LM.predictions({"x": [1, 2, 3], "g": ["a", "b"]}), "from_product"),
-        (lambda: LM.vcov(type="HC3"), "no argument type; it has part"),  # type: ignore[call-arg]
-        (lambda: LM.plot(keep="x"), "here it is terms="),  # type: ignore[call-arg]
-        (lambda: LM.slopes({"x": [1.0]}, at="mean"), "those of one row"),
-        (lambda: LM.wald_test("x/z = 0"), "delta method"),
-        (lambda: anova(LM, type=4), "type must be 1, 2 or 3"),
+        (lambda: _lm().slopes(TABLE, "w"), "reads no column `w`; it reads 'x', 'z', 'g'"),
+        (lambda: _lm().comparisons(TABLE, {"x": "sd"}), r"\{'x': 10\} raises it by ten"),
+        (lambda: _lm().slopes(TABLE, {"x": 10}), r"comparisons\(variables=\{'x': 10"),
+        (lambda: _lm().slopes(None), "rows that you may show"),
+        (lambda: _lm().predictions(TABLE, by="q"), "no column `q`"),
+        (lambda: _lm().predictions(5), "cannot be read as a table"),
+        (lambda: _lm().predictions({"x": [1, 2, 3], "g": ["a", "b"]}), "from_product"),
+        (lambda: _lm().vcov(type="HC3"), "no argument type; it has part"),  # type: ignore[call-arg]
+        (lambda: _lm().plot(keep="x"), "here it is terms="),  # type: ignore[call-arg]
+        (lambda: _lm().slopes({"x": [1.0]}, at="mean"), "those of one row"),
+        (lambda: _lm().wald_test("x/z = 0"), "delta method"),
+        (lambda: anova(_lm(), type=4), "type must be 1, 2 or 3"),
         (lambda: anova(5), "two fitted models"),
     ],
 )
@@ -284,34 +294,34 @@ def test_a_column_of_the_offset_alone_has_no_slope_which_is_said() -> None:
 
 
 def test_intervals_of_some_coefficients_as_in_r() -> None:
-    assert list(LM.confint("x").index) == ["x"]
-    assert list(LM.confint(["x", "g[T.b]"], 0.9).columns) == ["5%", "95%"]
-    assert LM.confint(0.9).equals(LM.confint(level=0.9))
+    assert list(_lm().confint("x").index) == ["x"]
+    assert list(_lm().confint(["x", "g[T.b]"], 0.9).columns) == ["5%", "95%"]
+    assert _lm().confint(0.9).equals(_lm().confint(level=0.9))
     with pytest.raises(ArgumentError, match="no coefficient 'w'; the coefficients are 'Intercept'"):
-        LM.confint("w")
+        _lm().confint("w")
 
 
 def test_predictions_have_standard_errors_where_they_are_asked_for() -> None:
     rows = TABLE.head(5)
     expected = OLS.get_prediction(rows).summary_frame()
     for interval in (None, "confidence", "prediction"):
-        found = LM.predict(rows, interval=interval, se_fit=True)
+        found = _lm().predict(rows, interval=interval, se_fit=True)
         assert found.se_fit.to_numpy() == pytest.approx(expected["mean_se"].to_numpy(), rel=1e-3)
-    mean = GLM.predict(rows, type="response", se_fit=True)
+    mean = _glm().predict(rows, type="response", se_fit=True)
     theirs = LOGIT.get_prediction(rows).summary_frame()
     assert mean.fit.to_numpy() == pytest.approx(theirs["predicted"].to_numpy(), abs=1e-4)
     assert mean.se_fit.to_numpy() == pytest.approx(theirs["se"].to_numpy(), rel=1e-3)
-    assert LM.predict({"x": 1.0, "z": 0.0, "g": "b"})[0] == pytest.approx(
+    assert _lm().predict({"x": 1.0, "z": 0.0, "g": "b"})[0] == pytest.approx(
         float(OLS.predict(pd.DataFrame({"x": [1.0], "z": [0.0], "g": ["b"]}))[0]), abs=1e-4
     )
 
 
 def test_long_tables_print_their_first_lines_and_how_many_more_there_are() -> None:
-    page = str(LM.predictions(TABLE.head(23)))
+    page = str(_lm().predictions(TABLE.head(23)))
     assert page.count("\n") < 30
     assert "... and 3 more lines: all are in .frame." in page
-    assert len(LM.predictions(TABLE.head(23)).frame) == 23
-    assert "more line" not in str(LM.predictions(TABLE.head(20)))
+    assert len(_lm().predictions(TABLE.head(23)).frame) == 23
+    assert "more line" not in str(_lm().predictions(TABLE.head(20)))
 
 
 def test_numbers_that_are_levels_are_compared_with_the_first() -> None:
