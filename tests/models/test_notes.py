@@ -74,6 +74,7 @@ def test_a_warning_of_unknown_scales_is_in_the_summary() -> None:
 def test_names_of_other_packages_are_told_what_they_are_called_here() -> None:
     data, public = _table(3000, 1), _table(300, 2)
     of_gaussian, of_classes = _gaussian(data, public), _classes(data, public)
+    of_curve = _curve(data, public)
     for fit, name, said in (
         (of_gaussian, "estimate", "here it is mean"),
         (of_gaussian, "sd", "cov"),
@@ -87,8 +88,8 @@ def test_names_of_other_packages_are_told_what_they_are_called_here() -> None:
             getattr(fit, name)
     for values in ([0.3, 0.4], 0.3, np.array([0.3]), data["x"].head()):
         with pytest.raises(ArgumentError, match=r"predict\(\{'x': \[...\]\}\)"):
-            _curve(data, public).predict(values)
-    assert len(_curve(data, public).predict({"x": [0.3, 0.4]})) == 2
+            of_curve.predict(values)
+    assert len(of_curve.predict({"x": [0.3, 0.4]})) == 2
 
 
 def test_errors_say_what_helps() -> None:

@@ -60,6 +60,12 @@ def fit(data: Any = DATA, formula: Any = FORMULA, **arguments: Any) -> Any:
     return eptr_nw(formula, data, **call | arguments)
 
 
+@cache
+def plain_fit(method: str | None = None) -> Any:
+    """One fit for all tests that only look at it."""
+    return fit() if method is None else fit(method=method)
+
+
 def nadaraya(points: np.ndarray, h: Any, columns: tuple[str, ...] = ("x1",)) -> np.ndarray:
     """The curve without privacy."""
     x, y = DATA[list(columns)].to_numpy(), DATA.y.to_numpy()
@@ -204,7 +210,7 @@ def test_formulas(formula: str, name: str) -> None:
 
 @pytest.mark.parametrize("method", CURVES)
 def test_any_number_of_rows_is_predicted(method: str) -> None:
-    found = fit(method=method)
+    found = plain_fit(method)
     h = float(found.bandwidth["x1"])
     low, high = PUBLIC.x1.min(), PUBLIC.x1.max()
     beyond = pd.DataFrame({"x1": [low - 1.1 * h, high + 1.1 * h, 1e6]})
@@ -232,15 +238,15 @@ def test_any_number_of_rows_is_predicted(method: str) -> None:
 
 def test_rows_that_cannot_be_encoded_are_nan() -> None:
     odd = pd.DataFrame({"x1": [np.nan, np.inf, -np.inf, 0.5]})
-    assert np.isnan(fit().predict(odd)).tolist() == [True, True, True, False]
+    assert np.isnan(plain_fit().predict(odd)).tolist() == [True, True, True, False]
     for frame in (odd, odd.head(1)):
-        assert fit().predict(frame, interval="confidence").shape == (len(frame), 3)
+        assert plain_fit().predict(frame, interval="confidence").shape == (len(frame), 3)
     with pytest.raises(DPStatsError, match=r"in newdata.*x1"):
-        fit().predict(TEST.drop(columns="x1"))
+        plain_fit().predict(TEST.drop(columns="x1"))
     with pytest.raises(ArgumentError, match="interval must be"):
-        fit().predict(TEST, interval="prediction")
+        plain_fit().predict(TEST, interval="prediction")
     with pytest.raises(NotReleasedError, match="needs newdata"):
-        fit().predict()
+        plain_fit().predict()
 
 
 # -- order, tables, privacy -------------------------------------------------------------------------
@@ -248,7 +254,7 @@ def test_rows_that_cannot_be_encoded_are_nan() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_order_index_and_kind_of_the_table_change_no_bit(method: str) -> None:
-    expected = fit(method=method)
+    expected = plain_fit(method)
     shuffled = DATA.sample(frac=1, random_state=4)
     for data in (shuffled, DATA.set_index("g"), pl.from_pandas(shuffled), pa.table(DATA)):
         assert fit(data, method=method).curve.equals(expected.curve)
@@ -308,7 +314,7 @@ def test_several_points_of_the_paper_share_the_budget_and_warn() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_tables_and_pages(method: str) -> None:
-    found = fit(method=method)
+    found = plain_fit(method)
     assert list(found.tidy().columns) == ["x1", "estimate", "std_error", "conf_low", "conf_high"]
     assert found.glance().nobs[0] == len(DATA)
     assert found.glance().bandwidth_x1[0] == found.bandwidth.x1
@@ -400,7 +406,7 @@ def test_the_private_table_as_public_sample_is_said_in_the_summary() -> None:
 def test_what_needs_rows_says_what_to_use_instead() -> None:
     for name in ("resid", "fittedvalues", "data"):
         with pytest.raises(NotReleasedError, match=r"predict\(newdata\)"):
-            getattr(fit(), name)
+            getattr(plain_fit(), name)
 
 
 # -- plots ------------------------------------------------------------------------------------------
@@ -408,7 +414,7 @@ def test_what_needs_rows_says_what_to_use_instead() -> None:
 
 @pytest.mark.parametrize("method", CURVES)
 def test_a_curve_is_drawn_with_its_band_and_the_public_rows(method: str, pyplot: Any) -> None:
-    ax = fit(method=method).plot()
+    ax = plain_fit(method).plot()
     curve, points = ax.lines
     assert len(curve.get_xdata()) > 100
     assert len(points.get_xdata()) == len(PUBLIC)
@@ -421,7 +427,7 @@ def test_a_curve_is_drawn_with_its_band_and_the_public_rows(method: str, pyplot:
     ]
     ax.figure.canvas.draw()
     own = pyplot.figure().add_subplot()
-    assert fit(method=method).plot(level=0.8, ax=own) is own
+    assert plain_fit(method).plot(level=0.8, ax=own) is own
     assert "80 % interval" in [t.get_text() for t in own.get_legend().get_texts()]
 
 
@@ -448,7 +454,7 @@ def test_without_matplotlib_the_error_names_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(DPStatsError, match=r"pip install \"dpstats\[plot\]\""):
-        fit().plot()
+        plain_fit().plot()
 
 
 # -- what it refuses --------------------------------------------------------------------------------
@@ -650,7 +656,7 @@ def test_beyond_a_bandwidth_no_curve_is_shown() -> None:
     assert found.predict({"x1": points}).isna().tolist() == [True, False, False]
     (beyond,) = (note for note in found.notes if note.startswith("Beyond"))
     assert "x1 = -0.25, -0.05." in beyond
-    assert not any(note.startswith("Beyond") for note in fit().notes)
+    assert not any(note.startswith("Beyond") for note in plain_fit().notes)
     many = fit(at=np.linspace(-0.05, -0.01, 9)).notes
     assert any("9 points of at=" in note for note in many)
     declared = fit(**NOBODY, at=points).notes

@@ -59,6 +59,12 @@ def fit(data: Any = DATA, formula: Any = FORMULA, **arguments: Any) -> Any:
     return dp_mixture(formula, data, **call | budget | arguments)
 
 
+@cache
+def plain_fit(regime: str | None = None) -> Any:
+    """One fit for all tests that only look at it."""
+    return fit() if regime is None else fit(regime=regime)
+
+
 def numbers(found: Any) -> np.ndarray:
     """All released numbers."""
     parts = [found.weights, found.means, *found.covariances, found.tidy().std_error]
@@ -169,7 +175,7 @@ def test_the_data_decide_where_no_number_is_given(regime: str) -> None:
 
 
 def test_the_number_of_public_rows_decides_the_regime() -> None:
-    assert fit().regime == "likelihood"
+    assert plain_fit().regime == "likelihood"
     assert quietly(fit, public=PUBLIC.head(15)).regime == "private"
     assert quietly(fit, k=1).regime == "public"
     assert quietly(fit, k=None, public=PUBLIC.head(11), w_min=0.2).regime == "private"
@@ -334,7 +340,7 @@ def test_units_go_through(regime: str) -> None:
     def changed(table: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(table[["x1", "x2"]] * factor + shift)
 
-    found = fit(regime=regime)
+    found = plain_fit(regime)
     scaled = fit(changed(DATA), public=changed(PUBLIC), regime=regime)
     assert scaled.weights.to_numpy() == pytest.approx(found.weights.to_numpy(), rel=1e-9)
     assert scaled.means.to_numpy() == pytest.approx(found.means.to_numpy() * factor + shift, 1e-6)
@@ -394,7 +400,7 @@ def test_moments_are_those_of_complete_rows_and_the_empty_share_is_told() -> Non
     public = pd.concat([PUBLIC, PUBLIC.head(4).assign(x2=np.nan)])
     again = fit(public=public)
     assert (again.m, again.dropped) == (90, 4)
-    assert (numbers(again) == numbers(fit())).all()
+    assert (numbers(again) == numbers(plain_fit())).all()
     assert "90 public (and 4 left out" in str(again.summary())
 
 
@@ -459,7 +465,7 @@ def test_the_private_table_as_public_sample_is_said() -> None:
 
 @regimes
 def test_labels_and_posteriors(regime: str) -> None:
-    found = fit(regime=regime)
+    found = plain_fit(regime)
     order = truth(found)
     labels, chances = found.predict(TEST), found.predict(TEST, type="prob")
     assert (order[labels.to_numpy() - 1] == TEST.code).mean() > 0.99
@@ -485,7 +491,7 @@ def test_labels_and_posteriors(regime: str) -> None:
 
 
 def test_predictions_of_rows_that_cannot_be_encoded() -> None:
-    found = fit()
+    found = plain_fit()
     odd = TEST.head(6).copy()
     odd["x1"] = [np.nan, np.inf, -np.inf, 1e300, 1e12, odd.x1.iloc[5]]
     odd.index = pd.Index(list("uvwxyz"))
@@ -507,7 +513,7 @@ def test_predictions_of_rows_that_cannot_be_encoded() -> None:
 
 
 def test_tables() -> None:
-    found = fit()
+    found = plain_fit()
     tidy = found.tidy()
     assert tidy.columns.tolist() == ["component", "term", "estimate", "std_error"]
     assert tidy.term.tolist() == ["(weight)", "x1", "x2"] * 3
@@ -527,7 +533,7 @@ def test_tables() -> None:
 
 @regimes
 def test_pages_render(regime: str) -> None:
-    found = fit(regime=regime)
+    found = plain_fit(regime)
     page = found.summary()
     for text in (str(page), page.to_html(), page.to_markdown(), page.to_latex(), page.to_csv()):
         assert "x1" in text
@@ -609,22 +615,22 @@ def test_a_component_lost_in_noise_is_said_to_be() -> None:
 def test_names_of_regressions_are_answered_by_the_table_that_has_their_numbers() -> None:
     for name in ("coef", "se", "confint", "vcov"):
         with pytest.raises(AttributeError, match=r"here it is tidy\(\)"):
-            getattr(fit(), name)
-    assert "std_error" in fit().tidy()
+            getattr(plain_fit(), name)
+    assert "std_error" in plain_fit().tidy()
 
 
 def test_what_needs_rows_is_not_released() -> None:
     for name in ("resid", "fittedvalues", "data"):
         with pytest.raises(NotReleasedError, match=r"predict\(newdata\)"):
-            getattr(fit(), name)
+            getattr(plain_fit(), name)
     with pytest.raises(NotReleasedError) as caught:
-        _ = fit().loglik
+        _ = plain_fit().loglik
     assert "anova" not in str(caught.value)  # there is none for mixtures
 
 
 def test_a_sample_has_the_released_law() -> None:
     # 30000 rows: six standard deviations of weights and means are 2e-9
-    found, n = fit(), 30_000
+    found, n = plain_fit(), 30_000
     rows = found.sample(n, seed=1)
     assert rows.columns.tolist() == ["x1", "x2", "component"]
     share = rows.component.value_counts(normalize=True).sort_index()
@@ -654,36 +660,36 @@ def test_a_sample_has_the_released_law() -> None:
 
 
 def test_ellipses_are_drawn_over_the_public_rows(pyplot: Any) -> None:
-    ax = fit().plot()
+    ax = plain_fit().plot()
     assert len(ax.lines) == 1 + 2 * 3
     assert len(ax.lines[0].get_xdata()) == len(PUBLIC)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x1", "x2")
     names = [t.get_text() for t in ax.get_legend().get_texts()]
-    weights = fit().weights
+    weights = plain_fit().weights
     shown = [f"component {j} ({w:.2f}), 95 %" for j, w in enumerate(weights, 1)]
     assert names == ["public rows", *shown]
     ax.figure.canvas.draw()
     own = pyplot.figure().add_subplot()
-    assert fit().plot("x2", "x1", level=0.5, ax=own) is own
+    assert plain_fit().plot("x2", "x1", level=0.5, ax=own) is own
     assert (own.get_xlabel(), own.get_ylabel()) == ("x2", "x1")
     single = quietly(fit, formula=["x1"], k=2).plot()
     assert single.get_ylabel() == "density"
     areas = [np.trapezoid(line.get_ydata(), line.get_xdata()) for line in single.lines[1:]]
     assert sum(areas) == pytest.approx(1, abs=1e-3)  # the weights, not one for each
     single.figure.canvas.draw()
-    swapped = fit().plot(y="x1")
+    swapped = plain_fit().plot(y="x1")
     assert (swapped.get_xlabel(), swapped.get_ylabel()) == ("x2", "x1")
 
 
 def test_plots_that_cannot_be_drawn(pyplot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for given in ({"x": "zz"}, {"x": "x1", "y": "x1"}, {"level": 1.0}, {"level": "a"}):
         with pytest.raises(ArgumentError):
-            fit().plot(**given)
+            plain_fit().plot(**given)
     assert pyplot.get_fignums() == []
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(DPStatsError, match=r"pip install \"dpstats\[plot\]\""):
-        fit().plot()
+        plain_fit().plot()
 
 
 # -- what it refuses --------------------------------------------------------------------------------
@@ -798,11 +804,6 @@ def test_neighbours_differ_in_released_numbers_only(regime: str) -> None:
     assert found.diagnostics()[["note"]].equals(plain.diagnostics()[["note"]])
     assert len(str(found.summary()).splitlines()) == len(str(plain.summary()).splitlines())
     assert found.numbers.public_rows == plain.numbers.public_rows
-
-
-@cache
-def plain_fit(regime: str) -> Any:
-    return fit(regime=regime)
 
 
 HOSTILE = {
