@@ -129,8 +129,8 @@ def pool_weighed(
 ) -> Pooled:
     """Pool steps of which only the last counts far rows.
 
-    As where long rows weigh less before it: others than the last are averaged in where they agree with
-    it, at a chance of one in a hundred. The last step goes from the fit of weighed rows to that of all:
+    As where long rows weigh less before it: each of the others is averaged in where it agrees with the
+    last, at a chance of one in a hundred. The last step goes from the fit of weighed rows to that of all:
     ``hessian``, in which long rows are cut, may be too small by the share ``lost``, and the step by as
     much too long. ``apart``, as where long scores lean and are cut farther out: no other is averaged in,
     and all of the step that noise does not explain counts as an error, since the far rows and the
@@ -141,14 +141,21 @@ def pool_weighed(
         return pool_steps(steps)
     noise = last.noise_length**2 + steps[-2].noise_length ** 2
     square = float(last.move @ last.move)
-    agree = square < noise * gaussian_square(d, 0.99) / d
-    pooled = pool_steps(steps if agree and not apart else [last])
+    alike = [] if apart else [step for step in steps[:-1] if _agree(step, last)]
+    pooled = pool_steps([*alike, last])
     seen = math.sqrt(max(1 - noise / max(square, 1e-300), 0.0))
     gone = seen * hessian @ last.move
     if not apart:
         return replace(pooled, left=(min(lost, 1.0) * gone,))
     size = max(float(np.linalg.norm(gone)), 1e-300)
     return replace(pooled, far=gone * as_error(size, last.noise_sd) / size)
+
+
+def _agree(one: Step, other: Step) -> bool:
+    """Whether two steps end at one fit, as far as their noises tell."""
+    away = one.anchor + one.move - other.anchor - other.move
+    noise, d = one.noise_length**2 + other.noise_length**2, len(away)
+    return float(away @ away) < noise * gaussian_square(d, 0.99) / d
 
 
 def as_error(bias: float, sd: float) -> float:

@@ -1744,6 +1744,13 @@ _ALONE = (
         f"{_FITTED}::test_a_steep_slope_to_a_rare_outcome_has_errors",
     ),
     _alone(
+        "a step that ends elsewhere is averaged in",
+        "dpstats/score_rounds/estimate.py",
+        "    alike = [] if apart else [step for step in steps[:-1] if _agree(step, last)]\n",
+        "    alike = [] if apart or not _agree(steps[-2], last) else steps[:-1]\n",
+        "tests/score_rounds/test_estimate.py::test_a_step_that_ends_elsewhere_is_not_averaged_in",
+    ),
+    _alone(
         "few ones among zeros are asked for by rough counts",
         "dpstats/score_rounds/first_look.py",
         "boxes, closely=True)",

@@ -159,6 +159,16 @@ def test_a_step_that_far_rows_alone_ask_for_counts_as_a_bias() -> None:
     assert weighed.left[0] == pytest.approx([0.9, 1.2], rel=0.01)
 
 
+def test_a_step_that_ends_elsewhere_is_not_averaged_in() -> None:
+    """A quiet round that cut the rows of a rare level was, and weighed more than the last two."""
+    curvature, zero = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0), np.zeros((2, 2))
+    early = newton_step(curvature, zero, np.zeros(2), np.array([0.0, 1.0]), 0.001, 1.0)
+    loud = newton_step(curvature, zero, np.array([0.0, 1.0]), np.array([0.0, 4.0]), 0.2, 1.0)
+    last = newton_step(curvature, zero, np.array([0.0, 5.0]), np.array([0.0, 0.1]), 0.05, 1.0)
+    pooled = pool_weighed([early, loud, last], np.eye(2), 0.0)
+    assert pooled.coef[1] == pytest.approx(5.1, abs=0.03)
+
+
 def test_one_step_tells_nothing_of_what_is_left() -> None:
     curvature = Curvature(np.eye(2), 1e-9, np.eye(2), 1e-9, 1.0)
     step = newton_step(curvature, np.zeros((2, 2)), np.zeros(2), np.ones(2), 0.1, 1.0)
