@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
@@ -14,11 +15,18 @@ _DEFAULTS = {"ridge": 0.0, "vcov": "hetero"}
 
 
 def call_text(function: str, formula: str, options: Mapping[str, Any], unit: PrivacyUnit) -> str:
-    """The call as R would print it; options that are None, empty or the default are left out."""
+    """The call as R would print it; options that are None, empty or the default are left out.
+
+    Examples
+    --------
+    >>> unit = PrivacyUnit()
+    >>> print(call_text("dp_lm", "y ~ g", {"limits": {"g": ['say "a"', "b"]}, "mu": 1}, unit))
+    dp_lm("y ~ g", limits = {"g": ["say \\"a\\"", "b"]}, mu = 1)
+    """
     rows = unit.rows if unit.jointly or unit.rows != 1 else None
     options = {**options, "rows_per_person": rows, "person": unit.person}
     arguments = [f"{k} = {_written(v)}" for k, v in options.items() if not _left_out(k, v)]
-    return f'{function}("{formula}", {", ".join(arguments)})'
+    return f"{function}({_quoted(formula)}, {', '.join(arguments)})"
 
 
 def _left_out(name: str, value: Any) -> bool:
@@ -26,9 +34,14 @@ def _left_out(name: str, value: Any) -> bool:
     return empty or (name in _DEFAULTS and value == _DEFAULTS[name])
 
 
+def _quoted(text: str) -> str:
+    """A text in double quotes, as Python reads it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _written(value: Any) -> str:
     if isinstance(value, str):
-        return f'"{value}"'
+        return _quoted(value)
     if isinstance(value, Mapping):
         return f"{{{first_of(f'{_written(k)}: {_written(v)}' for k, v in value.items())}}}"
     if isinstance(value, list | tuple):

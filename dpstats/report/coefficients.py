@@ -64,14 +64,16 @@ def plot_coefficients(
     """Estimates with their intervals, the first on top.
 
     A thick bar is the interval that sampling alone would give, a thin line the full one. Where there
-    are no standard errors there is the estimate by itself, a hollow point.
+    are no standard errors there is the estimate by itself, a hollow point; where a column was left out,
+    nothing.
     """
     z = quantile(level, coefficients.freedom)
     kept = chosen(coefficients.terms, terms, intercept)
     names = [folded(coefficients.terms[j]) for j in kept]
     rows = np.arange(len(kept))
     ax = axes(ax, tall(names))
-    coef, error = coefficients.coef[kept], coefficients.std_error[kept]
+    coef = np.where(coefficients.left_out, np.nan, coefficients.coef)[kept]
+    error = coefficients.std_error[kept]
     with np.errstate(invalid="ignore"):
         sampling = np.sqrt(np.diag(coefficients.sampling)[kept])
     known = np.isfinite(coef) & np.isfinite(error)

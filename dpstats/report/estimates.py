@@ -78,11 +78,12 @@ def plot_estimates(frame: pd.DataFrame, null: float | None, ax: Any) -> Any:
 
 
 def _line_of(names: Sequence[str], values: Sequence[Any]) -> str:
-    """What a line is called: its levels; and of what a contrast is, where that has more."""
+    """What a line is called: its levels, by name where there are several; and of what a contrast is."""
     *within, last = map(str, values)
-    if names[-1] != "contrast" or not within:
-        return " ".join([*within, last])
-    return f"{', '.join(f'{n} {v}' for n, v in zip(names, within, strict=False))}: {last}"
+    named = [v if n == "term" else f"{n} {v}" for n, v in zip(names, within, strict=False)]
+    if names[-1] == "contrast" and named:
+        return f"{', '.join(named)}: {last}"
+    return ", ".join([*named, f"{names[-1]} {last}"]) if named else last
 
 
 def _curves(frame: pd.DataFrame, names: list[str], estimate: str, label: str, ax: Any) -> Any:

@@ -132,9 +132,9 @@ def pool_weighed(
     As where long rows weigh less before it: each of the others is averaged in where it agrees with the
     last, at a chance of one in a hundred. The last step goes from the fit of weighed rows to that of
     all: ``hessian``, in which long rows are cut, may be too small by the share ``lost``, and the step
-    by as much too long. ``apart``, as where long scores lean and are cut farther out: no other is averaged in,
-    and all of the step that noise does not explain counts as an error, since the far rows and the
-    others do not agree on one fit, and there may be farther ones that go on that way.
+    by as much too long. ``apart``, as where long scores lean and are cut farther out: no other is
+    averaged in, and all of the step that noise does not explain counts as an error, since the far rows
+    and the others do not agree on one fit, and there may be farther ones that go on that way.
     """
     last = steps[-1]
     if len(steps) == 1:

@@ -65,6 +65,15 @@ def test_contrasts_within_a_level_say_which() -> None:
     assert flat == ["h old: b - a", "h old: c - a", "h young: b - a", "h young: c - a"]
 
 
+def test_means_of_several_factors_say_whose_levels_they_are() -> None:
+    table = _PRIVATE.assign(h=np.where(_PRIVATE.age > 40, "old", "young"))
+    fit = dp_lm("y ~ g + h", table, table[:200], mu=1, seed=1)
+    flat = [" ".join(label.split()) for label in _labels(fit.emmeans(["g", "h"]).plot())]
+    assert flat[:2] == ["g a, h old", "g b, h old"]
+    (label,) = _labels(fit.slopes(table[:50], "h").plot())
+    assert " ".join(label.split()) == "h: young - old"
+
+
 def test_ratios_are_compared_to_one() -> None:
     fit = dp_glm("z ~ age + g", _PRIVATE, family="binomial", public=_PUBLIC, mu=1, seed=1)
     assert _vertical(fit.emmeans("g", type="response").contrasts().plot()) == [1.0]

@@ -346,8 +346,8 @@ class PanelModel(MarginalModel):
         """Plot coefficients of ``i(f, ...)`` against the levels of f: an event study.
 
         Thick bars are intervals of each level by itself; thin ones hold all levels at once. The
-        reference level stands at zero; a hollow point has no interval. Needs matplotlib
-        (``pip install "dpstats[plot]"``).
+        reference level stands at zero; a hollow point has no interval, and a level that was left out no
+        point. Needs matplotlib (``pip install "dpstats[plot]"``).
 
         Parameters
         ----------

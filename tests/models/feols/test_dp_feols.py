@@ -342,6 +342,8 @@ def test_a_level_that_was_left_out_is_no_effect_of_zero_in_an_event_study() -> N
     mpl.use("agg")
     (drawn,) = fit.iplot().get_lines()[1:]
     assert np.isnan(drawn.get_ydata()).tolist() == frame.estimate.isna().tolist()
+    shown = [len(line.get_xdata()) for line in fit.plot().get_lines() if line.get_marker() == "o"]
+    assert sum(shown) == 1, "that of x"
     declared = years | {"treat": (0, 1)}
     fit = dp_feols(formula, rows, person="who", mu=4, seed=1, limits=declared)
     assert fit.se()["year::2013:treat"] != fit.se()["year::2013:treat"]
