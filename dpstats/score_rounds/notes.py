@@ -275,9 +275,9 @@ def hidden_note(
         notes.append(
             f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it{absorbed}, "
             "other columns say nearly the same, or a few rows lie so far out in one that these hide the "
-            "others. No standard errors are given there, and the estimates are little but noise. More "
-            "rows or budget, fewer or broader levels, or the logarithm of a column with a long tail, "
-            "help." + _first_levels(terms, unknown)
+            "others. No standard errors are given there, and the estimates may be little but noise. "
+            "More rows or budget, fewer or broader levels, or the logarithm of a column with a long "
+            "tail, help." + _powers(terms, unknown) + _first_levels(terms, unknown)
         )
     return tuple(notes)
 
@@ -292,6 +292,18 @@ def _as_marks(terms: Sequence[str], absent: NDArray[np.bool_], counted: str = "r
     if name is None:
         return f"{helps}."
     return f"{helps}; and limits={{'{name}': (0, 1)}} if it is zero or one."
+
+
+def _powers(terms: Sequence[str], unknown: NDArray[np.bool_]) -> str:
+    """A sentence where a power of a number is hidden: far from zero it is nearly the number itself."""
+    lost = (re.match(r"I\((\w+) ?\*\* ?\d", t) for t, u in zip(terms, unknown, strict=True) if u)
+    name = next((found[1] for found in lost if found), None)
+    if name is None:
+        return ""
+    return (
+        f" Far from zero a power of `{name}` is nearly a line: subtract a value c in its middle, "
+        f"I({name} - c) + I(({name} - c)**2)."
+    )
 
 
 def _first_levels(terms: Sequence[str], unknown: NDArray[np.bool_]) -> str:

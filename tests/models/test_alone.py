@@ -540,6 +540,15 @@ def test_few_responses_of_any_size_are_not_cut_by_the_zeros() -> None:
         assert (fit.se() > 0.5 * plain.bse.to_numpy()).all()
 
 
+def test_powers_far_from_zero_are_told_to_be_centred() -> None:
+    year = 1990 + np.arange(len(DATA)) % 30
+    plain = dp_lm("y ~ a + year + I(year**2)", DATA.assign(year=year), mu=1, seed=1)
+    assert any("I(year - c) + I((year - c)**2)" in note for note in plain.notes)
+    formula = "y ~ a + I(year - 2005) + I((year - 2005)**2)"
+    centred = dp_lm(formula, DATA.assign(year=year), mu=1, seed=1)
+    assert np.isfinite(centred.se()).all()
+
+
 def test_a_constant_column_has_no_error_and_raises_nothing() -> None:
     fit = dp_lm("y ~ a + b", DATA.assign(b=3.0), mu=1, seed=1)
     assert math.isnan(fit.se()["b"])
