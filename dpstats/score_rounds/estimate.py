@@ -183,24 +183,33 @@ def share_left(steps: Sequence[Step]) -> float:
     """What was left of the way of the last step, over its length; see `pool_steps`.
 
     What cuts leave shows in every pair of steps, noise in one: the smaller one of the last two counts.
+    But after a step that is longer than the one before, as where far rows count in the last only, the
+    next may be as long.
     """
+    if len(steps) > 1 and _length_ratio(*steps[-2:]) > 1:
+        return 1.0
     return min(_shares_left(steps)[:-1][-2:], default=0.0)
 
 
 def _shares_left(steps: Sequence[Step]) -> list[float]:
     """What was left of the way of each step, over its length; 0 where noise may be all that is seen.
 
-    Steps that go the share f of their way have lengths of ratio q = 1 - f, and leave (1 - f)/f. The
-    squared length of the noises of both exceeds its mean N by 2 sqrt(2/d) N, two standard deviations, in
-    one fit of fifty.
+    Steps that go the share f of their way have lengths of ratio q = 1 - f, and leave (1 - f)/f.
     """
-    shares = []
-    for step, after in itertools.pairwise(steps):
-        noise = step.noise_length**2 + after.noise_length**2
-        gone = float(after.move @ after.move) - noise * (1 + 2 * math.sqrt(2 / len(step.move)))
-        q = math.sqrt(max(gone, 0.0) / max(float(step.move @ step.move), 1e-300))
-        shares.append(q / (1 - q) if q < 0.5 else 1.0)
+    ratios = [_length_ratio(*pair) for pair in itertools.pairwise(steps)]
+    shares = [q / (1 - q) if q < 0.5 else 1.0 for q in ratios]
     return [*shares, shares[-1] if shares else 0.0]
+
+
+def _length_ratio(step: Step, after: Step) -> float:
+    """How long a step is that comes ``after`` another, without what noise explains.
+
+    The squared length of the noises of both exceeds its mean N by 2 sqrt(2/d) N, two standard
+    deviations, in one fit of fifty.
+    """
+    noise = step.noise_length**2 + after.noise_length**2
+    gone = float(after.move @ after.move) - noise * (1 + 2 * math.sqrt(2 / len(step.move)))
+    return math.sqrt(max(gone, 0.0) / max(float(step.move @ step.move), 1e-300))
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,7 @@ def test_one_step_that_noise_made_long_is_not_taken_for_what_a_cut_left() -> Non
     assert share_left(steps(8.0, 1.0, 0.9)) == pytest.approx(1 / 7, rel=1e-2)
     assert share_left(steps(8.0, 2.0, 0.5)) == pytest.approx(1 / 3, rel=1e-2)
     assert share_left(steps(1.0, 0.9)) == 1.0
+    assert share_left(steps(8.0, 1.0, 1.1)) == 1.0, "far rows count in the last step only"
     assert share_left(steps(1.0)) == 0.0
 
 
