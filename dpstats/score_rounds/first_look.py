@@ -76,12 +76,8 @@ class FirstLook:
         Of the response, less its offset; 0 and 1 where it was not looked at.
     enough : bool
         Whether enough rows are used for a fit, and have responses that differ.
-    others : float
-        Share of the responses that differ from the location, where most do not; else 0.
-    by_one : bool
-        Whether all of these are one away from it, as of zeros and ones.
-    alike : bool
-        Whether next to no response differs from it: ``others`` is what noise may hide.
+    response : ColumnScale or None
+        What was found of the response.
     uneven : dict
         By their places, columns that have one value in most rows.
     persons : PersonCounts or None
@@ -92,11 +88,24 @@ class FirstLook:
     location: float
     scale: float
     enough: bool
-    others: float = 0.0
-    by_one: bool = False
-    alike: bool = False
+    response: ColumnScale | None = None
     uneven: dict[int, MostlyOne] = field(default_factory=dict)
     persons: PersonCounts | None = None
+
+    @property
+    def others(self) -> float:
+        """Share of the responses that differ from where most lie; 0 where they differ all."""
+        return 0.0 if self.response is None else self.response.others
+
+    @property
+    def by_one(self) -> bool:
+        """Whether all of these are one away, as of zeros and ones."""
+        return self.response is not None and self.response.mark
+
+    @property
+    def alike(self) -> bool:
+        """Whether next to no response seems to differ: ``others`` is what noise may hide."""
+        return self.response is not None and self.response.scale is None
 
     def start(self, design: Design) -> Floats:
         """Where rounds begin: at the location of the response, where there is a constant."""
@@ -358,9 +367,9 @@ def first_look(
         with ColumnSession(single, looked, response, total, noise, after) as columns:
             boxes = _boxes(design, searched)
             used, found = find_scales(columns, len(searched) + response, boxes, closely=True)
-        alike = response and found[-1].scale is None
-        if alike and boxes.get(len(searched)) == (0.0, 1.0):  # they differ by one, if any do
-            found[-1], alike = replace(found[-1], scale=1.0, mark=True), False
+        own = found[-1] if response else None
+        if own is not None and own.scale is None and boxes.get(len(searched)) == (0.0, 1.0):
+            own = replace(own, scale=1.0, mark=True)  # if any differ, they do by one
         marks = {j for name, j in design.bare.items() if design.columns[name].mark}
         nothing = np.zeros(source.d, dtype=np.bool_)
         locations, scales = np.zeros(source.d), np.ones(source.d)
@@ -378,22 +387,17 @@ def first_look(
                 counts = session.rows_of_persons(PERSONS)
                 back, _ = session.whiten(back / math.sqrt(rows_of_each(counts, session.n)), zero)
             seen = whiten(session, back, nothing)
-        location, scale = _standard(found[-1], centred) if response else (0.0, 1.0)
+        location, scale = (0.0, 1.0) if own is None else _standard(own, centred)
         enough = suffices(used, source.d, total.mu)
-        if alike or (response and max(abs(location), scale) > _LARGEST):
+        if own is not None and (own.scale is None or max(abs(location), scale) > _LARGEST):
             enough = False
-        others, by_one = (found[-1].others, found[-1].mark) if response else (0.0, False)
         uneven = {
             j: (one.location, one.others)
             for j, one in zip(searched, found, strict=False)
             if one.others > 0 and one.scale is not None
         }
-        of_response: dict[str, Any] = {"others": others, "by_one": by_one, "alike": alike}
-        look = FirstLook(
-            seen, location, scale, enough, uneven=uneven, persons=counts, **of_response
-        )
         failed.pop_all()
-    return look, session
+    return FirstLook(seen, location, scale, enough, own, uneven, counts), session
 
 
 def public_scales(public: PublicMoments) -> dict[int, ColumnScale]:

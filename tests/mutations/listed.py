@@ -1760,7 +1760,7 @@ _ALONE = (
     _alone(
         "rounds follow the scale of the zeros, and forget the few that differ",
         "dpstats/models/linear/rounds.py",
-        "        if look is None or not 0 < look.others < _FEW:\n",
+        "        if look is None or look.alike or not 0 < look.others < _FEW:\n",
         "        if True:\n",
         f"{_FITTED}::test_few_responses_of_any_size_are_not_cut_by_the_zeros",
     ),

@@ -69,7 +69,7 @@ noise that it is long at most in that case."""
 _FEW = 0.15
 """Share of responses that differ from all others, below which no quantile shows their size."""
 _ABOVE_ONE, _ABOVE_ANY = 1.25, 4.0
-"""Times that size, where residuals are cut for their mean square; of zeros and ones, and of others."""
+"""Times that size that residuals are at most: of zeros and ones, and of others."""
 _SHOWN = 32.0
 """Times the noise of a count, as many differing responses as show how long they are."""
 _EXPONENTIAL = -np.log2(1 - (np.arange(16) + 0.5) / 16)
@@ -85,6 +85,14 @@ class LinearStep:
 
     step: Step
     score: Floats
+
+
+@dataclass(frozen=True)
+class _Few:
+    """Residuals where few responses differ: their root mean square, and how long they are at most."""
+
+    root: float = 0.0
+    longest: float = 0.0
 
 
 @dataclass(kw_only=True)
@@ -299,7 +307,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         n, mu = self.session.n, self.session.total.mu
         histogram, scale = self._scale_of_scores()
         near = _near(scale, self.before, self.ready.expected if self.ready.arrived else None)
-        near = (near or self._few_differ > 0) and not self._at_least_squares
+        near = (near or self._few_differ.root > 0) and not self._at_least_squares
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
@@ -339,7 +347,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     ) -> Cut:
         """The cut of a round of cost ``mu``; residuals are as long as few of them say, at least."""
         cut = cut_for_intervals(tail, self.session.n, len(self.anchor), mu, care, known)
-        return replace(cut, unit=max(cut.unit, self._few_differ))
+        return replace(cut, unit=max(cut.unit, self._few_differ.root))
 
     def _scale_of_scores(self) -> tuple[LogHistogram, float]:
         """Counts of lengths of scores at the anchor, and their scale.
@@ -381,12 +389,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """Where residuals are cut for their mean square, and what it takes off that at most."""
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
         rows = max(self._each, 1.0)
-        square = cut_of_squares(squares, n, d, mu * math.sqrt(shares.squares)) * math.sqrt(rows)
-        if self._few_differ > 0 and self.ready.look is not None:
-            above = _ABOVE_ONE if self.ready.look.by_one else _ABOVE_ANY
-            square = max(square, above * self.ready.look.scale)
-        own = square / math.sqrt(rows)  # as scores of that length are cut
-        return square, rows * lost_of_squares(squares, n, d, own)
+        square = cut_of_squares(squares, n, d, mu * math.sqrt(shares.squares))
+        square = max(square, self._few_differ.longest)
+        return square * math.sqrt(rows), rows * lost_of_squares(squares, n, d, square)
 
     def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
         """What the cut leaves of the change of scores of rare levels; not where long rows weigh less."""
@@ -490,15 +495,16 @@ class LinearRounds(ScoreRounds[LinearStep]):
         return [loss_of(share, sizes)] if share else []
 
     @cached_property
-    def _few_differ(self) -> float:
-        """Root mean square of responses about their location, where few differ from it; else 0.
+    def _few_differ(self) -> _Few:
+        """Responses of which few differ from the others.
 
         No quantile of residuals tells their scale then, and rounds that follow one forget the few.
         """
         look = self.ready.look
-        if look is None or not 0 < look.others < _FEW:
-            return 0.0
-        return math.sqrt(look.others) * look.scale * (1.0 if look.by_one else _OF_ANY_SIZE)
+        if look is None or look.alike or not 0 < look.others < _FEW:
+            return _Few()
+        times, longest = (1.0, _ABOVE_ONE) if look.by_one else (_OF_ANY_SIZE, _ABOVE_ANY)
+        return _Few(times * math.sqrt(look.others) * look.scale, longest * look.scale)
 
     def _is_last(self, scale: float) -> bool:
         """Whether this round is the last: from the plan and released scales only.
@@ -514,7 +520,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return False
         if not self._middle_made:
             return False
-        if self._few_differ > 0:
+        if self._few_differ.root > 0:
             return True
         if self.before is None:
             return _near(scale, None, self.ready.expected)
