@@ -57,12 +57,16 @@ TOO_LITTLE = (
 
 def all_alike(location: float, others: float, response: str | None) -> tuple[str, ...]:
     """Why there is no fit of responses of which no more than the share ``others`` seems to differ."""
-    zeros = f"limits={{{response!r}: (0, 1)}}" if response else "limits= of the response"
+    helps = "More rows or a larger budget help."
+    if location in (0, 1):
+        limits = f"limits={{{response!r}: (0, 1)}}" if response else "limits= of the response"
+        helps = (
+            f"Of zeros and ones {limits} says by how much, and dp_glm() with family='binomial' is made "
+            "for them; else more rows or a larger budget help."
+        )
     return (
         f"Next to all responses seem to be {in_prose(location)}: noise hides whether up to "
-        f"{in_prose(100 * others, 2)}% are others, and by how much. No coefficients are given. Of zeros "
-        f"and ones {zeros} says by how much, and dp_glm() with family='binomial' is made for them; else "
-        "more rows or a larger budget help.",
+        f"{in_prose(100 * others, 2)}% are others, and by how much. No coefficients are given. {helps}",
     )
 
 

@@ -127,8 +127,8 @@ def dp_lm(
         ``{"g": ["a", "b"], "x1": (0, 1)}``: levels of a category, the first of which is the baseline
         (in a list, an array, a range or a CategoricalDtype; two numbers in a tuple or an array are a
         range), and a bound of weights; without public rows also a box, to which values of a column are
-        cut (a note names such columns; wide limits cost nothing), of which (0, 1) says that a column is
-        zero or one, so that it is found where few rows are one. There text columns need levels (or,
+        cut (a note names such columns; wide limits cost nothing), of which (0, 1) says that a column, or
+        the response, is zero or one, so that it is found where few rows are one. There text columns need levels (or,
         with epsilon and delta, those that many rows have are released, for a tenth of delta), and
         poly, bs, scale and center need a box, over which the knots of bs lie evenly: poly does better
         where few rows are near its ends. Columns that the formula leaves out may be there. "ssp"

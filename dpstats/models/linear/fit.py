@@ -243,10 +243,10 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
 
 def _too_little(ready: Prepared) -> tuple[str, ...]:
     """Why the first look at private rows was the last."""
-    look = ready.look
-    if look is None or not look.alike:
+    one = None if ready.look is None else ready.look.response
+    if one is None or one.scale is not None:
         return TOO_LITTLE
-    return all_alike(look.location, look.others, ready.design.response)
+    return all_alike(one.location, one.others, ready.design.response)
 
 
 def from_private_rows(
