@@ -128,11 +128,12 @@ def dp_lm(
         (in a list, an array, a range or a CategoricalDtype; two numbers in a tuple or an array are a
         range), and a bound of weights; without public rows also a box, to which values of a column are
         cut (a note names such columns; wide limits cost nothing), of which (0, 1) says that a column, or
-        the response, is zero or one, so that it is found where few rows are one. There text columns need levels (or,
-        with epsilon and delta, those that many rows have are released, for a tenth of delta), and
-        poly, bs, scale and center need a box, over which the knots of bs lie evenly: poly does better
-        where few rows are near its ends. Columns that the formula leaves out may be there. "ssp"
-        needs an entry for every column, and takes ``"(norm)"``, a bound on the length of a design row.
+        the response, is zero or one, so that it is found where few rows are one. There text columns
+        need levels (or, with epsilon and delta, those that many rows have are released, for a tenth of
+        delta), and poly, bs, scale and center need a box, over which the knots of bs lie evenly: poly
+        does better where few rows are near its ends. Columns that the formula leaves out may be there.
+        "ssp" needs an entry for every column, and takes ``"(norm)"``, a bound on the length of a design
+        row.
     {budget, persons, executor, progress, seed}
 
     Returns
