@@ -53,7 +53,7 @@ _QUARTILES, _MEDIAN = 1.349, 0.6745  # of a standard normal: their distance, and
 
 Asking = Generator[Question, tuple[float, float], "ColumnScale"]
 AskingNumber = Generator[Question, tuple[float, float], float]
-AskingFew = Generator[Question, tuple[float, float], "ColumnScale | None"]
+AskingFew = Generator[Question, tuple[float, float], "ColumnScale | float"]
 
 
 @dataclass(frozen=True)
@@ -259,8 +259,9 @@ def _beside(rare: _Rare, location: float, width: float) -> Asking:
     others = used - near
     if rare.closely and others < _SURE * math.hypot(noise, noise * math.sqrt(_DEAR / COUNTED)):
         few = yield from _few_ones(rare, location, near, noise)
-        if few is not None:
+        if isinstance(few, ColumnScale):
             return few
+        others = few
     elif others < _SURE * noise:
         return ColumnScale(location, None)
     else:
@@ -279,10 +280,10 @@ def _beside(rare: _Rare, location: float, width: float) -> Asking:
 
 
 def _few_ones(rare: _Rare, location: float, near: float, noise: float) -> AskingFew:
-    """What few rows have that do not lie ``near``, if they are one away; None: they are not.
+    """What few rows have that do not lie ``near``, if they are one away; else how many they are.
 
-    The count of all rows is too rough to tell how many there are, and is asked anew. Where that is not
-    sure either, it is asked more dearly how many are one away: of limits that say so, nothing more is.
+    The count of all rows is too rough to tell how many there are, and is asked anew. Where they may be
+    one away it is asked more dearly how many are: of limits that say so, nothing more is.
     """
     column, used = rare.column, rare.used
     every, _ = yield _at_most(column, math.inf, location, price=_DEAR)
@@ -292,16 +293,18 @@ def _few_ones(rare: _Rare, location: float, near: float, noise: float) -> Asking
         return ColumnScale(location, 1.0, others / used, mark=True)
     if rare.declared or others < _DOUBTED * sd:
         return hidden
-    price = (2 if others > _SURE * sd else 4) * _DEAR
-    less, finer = yield _at_most(column, 1 - 1e-6, location, price=price)
-    upto, _ = yield _at_most(column, 1 + 1e-6, location, price=price)
-    if max(less - near, every - upto) < _ALIKE * math.hypot(noise, finer):
-        # both counts of them, by inverse variance
-        part = noise**2 / max(noise**2 + finer**2, 1e-300)
-        ones = others + part * (upto - less - others)
-        if ones > _ONES * math.sqrt(2 * part) * finer:
-            return ColumnScale(location, 1.0, ones / used, mark=True)
-    return hidden if others < _ENOUGH * noise else None
+    upto, _ = yield _at_most(column, 1 + 1e-6, location, price=_DEAR)
+    if every - upto < _ALIKE * sd:
+        price = (2 if others > _SURE * sd else 4) * _DEAR
+        less, finer = yield _at_most(column, 1 - 1e-6, location, price=price)
+        upto, _ = yield _at_most(column, 1 + 1e-6, location, price=price)
+        if max(less - near, every - upto) < _ALIKE * math.hypot(noise, finer):
+            # both counts of them, by inverse variance
+            part = noise**2 / max(noise**2 + finer**2, 1e-300)
+            ones = others + part * (upto - less - others)
+            if ones > _ONES * math.sqrt(2 * part) * finer:
+                return ColumnScale(location, 1.0, ones / used, mark=True)
+    return others if others > _ENOUGH * noise else hidden
 
 
 def _verified(column: int, found: ColumnScale, used: float, so_far: SoFar) -> Asking:

@@ -28,10 +28,14 @@ _N = 20_000
 
 
 def _found(
-    answer: Answer, used: float, box: tuple[float, float] | None = None
+    answer: Answer,
+    used: float,
+    box: tuple[float, float] | None = None,
+    *,
+    closely: bool = False,
 ) -> tuple[ColumnScale, float]:
     """What a search finds, and the price of its questions."""
-    asking, price = search(0, used, box), 0.0
+    asking, price = search(0, used, box, closely=closely), 0.0
     question = next(asking)
     while True:
         assert question.point in question.ahead, "what is asked is counted"
@@ -159,6 +163,23 @@ def test_a_mirrored_column_has_a_mirrored_location() -> None:
         assert abs(two.location + one.location) <= 2 * one.scale, name
 
 
+@pytest.mark.parametrize("rough", [-250, -200, 0])
+@pytest.mark.parametrize("size", [1.0, 50.0, -1.0])
+def test_few_values_are_looked_at_closely(size: float, rough: float) -> None:
+    """However rough the count of all rows is: as many as have the value that most have, or fewer."""
+    values = np.where(np.arange(_N) < 250, size, 0.0)
+    for seed in range(3):
+        found, price = _found(_counted(values, 80.0, seed), _N + rough, closely=True)
+        assert found.scale is not None
+        assert 0.6 < found.scale / abs(size) < 1.6
+        assert found.mark == (abs(size) == 1)
+        assert 0.7 < found.others * _N / 250 < 1.3
+        assert price + 2 <= ENOUGH * MOST or not found.mark
+    declared, less = _found(_counted(values, 80.0), _N + rough, (0, 1), closely=True)
+    assert less <= price
+    assert declared.scale == 1
+
+
 @pytest.mark.parametrize("box", [(-1.0, 1.0), (0.0, 100.0), (1900.0, 2100.0), (-1e9, 1e9)])
 def test_declared_limits_save_questions_and_change_little(box: tuple[float, float]) -> None:
     for name in ("year", "normal", "coin", "shifted by 1e6 standard deviations"):
@@ -198,13 +219,18 @@ _tiny = float_at(1)
         ]
     ),
     st.floats(1.0, 1e9),
+    st.booleans(),
 )
 def test_a_search_ends_with_numbers_whatever_is_answered(
-    answers: list[float], noise: float, box: tuple[float, float] | None, used: float
+    answers: list[float],
+    noise: float,
+    box: tuple[float, float] | None,
+    used: float,
+    closely: bool,
 ) -> None:
     """Wrong answers cost accuracy: nothing is raised, and nothing goes on for ever."""
     given = iter(answers * 90)
-    found, _ = _found(lambda _: (next(given), noise), used, box)
+    found, _ = _found(lambda _: (next(given), noise), used, box, closely=closely)
     assert math.isfinite(found.location)
     # rows are divided by it, and their products are summed
     assert found.scale is None or 2.0**-201 < found.scale < math.inf

@@ -601,6 +601,18 @@ def test_columns_of_which_noise_alone_is_seen_have_scales_to_compute_with(seed: 
     assert "The rows hold too little information for a fit" in fit.notes[0]
 
 
+@pytest.mark.parametrize("seed", [0, 7, 8, 9])
+def test_a_column_that_next_to_no_row_has_ends_no_fit(seed: int) -> None:
+    """With these seeds the rounds ended in an error of linear algebra, after the charge."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.standard_cauchy((400, 3)), columns=list("abc"))
+    rows["a"] = np.where(np.arange(400) < 20, 0.5, np.nan)
+    rows["y"] = 1.0 * (rng.random(400) < 0.5)
+    limits = dict.fromkeys("abc", (0, 1))
+    fit = dp_glm("y ~ a + b + c", rows, family="binomial", mu=2, seed=seed, limits=limits)
+    assert fit.se().isna().all()
+
+
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("scale", [None, 5e-324, 1e300])
 def test_a_scale_is_one_that_can_be_computed_with(scale: float | None, centred: bool) -> None:

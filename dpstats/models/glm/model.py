@@ -122,12 +122,12 @@ def informed(seen: Sequence[ReleasedInformation], expected: Floats, known: bool)
         total += trust * departure
         precision += trust
     noise2, departure = 1 / precision, total / precision
-    if not np.isfinite(departure).all() or not np.isfinite(noise2).all():  # nothing is seen
-        return Curvature(np.zeros((d, d)), seen[-1].sd, expected, 0.0, 0.0, known)
     mean2, own2 = _mean_square(departure, noise2), np.maximum(departure**2, 1e-300)
     kept = np.maximum(mean2 / (mean2 + noise2), 1 - noise2 / own2)
     sd = np.sqrt(noise2)
     near = np.clip(kept * departure, departure - sd, departure + sd)
+    if not np.isfinite(near).all() or not np.isfinite(noise2).all():  # nothing is seen
+        return Curvature(np.zeros((d, d)), seen[-1].sd, expected, 0.0, 0.0, known)
 
     def in_coordinates(relative: Floats) -> Floats:
         return np.asarray(vectors @ (size * relative) @ vectors.T)

@@ -668,13 +668,13 @@ def test_a_level_that_one_public_row_has_is_not_held_at_that_row() -> None:
 
 
 def test_steps_that_lead_away_end_without_errors() -> None:
-    """Of a rare mark times a number, most of whose rows are cut for all moments: its slope is 0.7."""
-    rng = np.random.default_rng(1074)
+    """Of a rare mark times a number, most of whose rows are cut for all moments: its slope is 24."""
+    rng = np.random.default_rng(1097)
     b = (rng.random(5200) < 0.02).astype(float)
     b[:200] = np.arange(200) < 4
     x = rng.normal(size=5200)
     rows = pd.DataFrame({"x": x, "b": b, "y": 1 + x / 2 + b - 0.3 * b * x + rng.normal(size=5200)})
-    found = dp_lm("y ~ x * b", rows[200:].reset_index(drop=True), rows[:200], mu=0.7, seed=74)
+    found = dp_lm("y ~ x * b", rows[200:].reset_index(drop=True), rows[:200], mu=0.7, seed=97)
     assert np.isnan(found.se()["x:b"])
     assert any("did not converge" in note for note in found.notes)
 
