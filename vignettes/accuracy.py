@@ -203,8 +203,10 @@ ax.spines[["top", "right"]].set_visible(False)
 # | lognormal errors, n = 2000, mu = 1, public rows | 0.70 | 1.37 | 0.99 (0.95) | 0, 0 | 0.13 |
 # | the same, n = 20 000 | 0.45 | 1.07 | 0.94 (0.94) | 0, 0 | 0 |
 # | half of the responses missing, n = 10 000, mu = 1, private rows alone | 0.22 | 1.02 | 0.97 (0.96) | 0, 0 | 1 (it says so) |
-# | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.93 | 1.27 | 0.94 (0.95) | 0, 0 | 0.35 |
-# | the same, 12 % ones, n = 2000 | 2.5 | 2.6 | 0.98 (0.96) | 0, 0 | 1 |
+# | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.69 | 1.27 | 0.98 (0.95) | 0, 0 | 0.58 |
+# | the same, 12 % ones, n = 2000 | 2.5 | 2.4 | 0.98 (0.96) | 0.03, 0 | 1 |
+# | the same, fifty ones of 5000 rows, mu = 1 (no coefficients in 0.05); with `limits={"y": (0, 1)}` | 0.65; 0.69 | 1.26; 1.29 | 0.94; 0.97 (0.91) | 0, 0 | 0.10; 0.02 |
+# | the same, fifty of 1000 (in 0.06); with `limits=` | 0.86; 0.95 | 1.57; 1.86 | 0.99; 0.97 (0.93) | 0, 0 | 1 |
 # | `dp_glm`, 2 % outcomes, n = 10 000, mu = 1, 500 public rows | 0.47 | 1.08 | 0.93 (0.94) | 0, 0 | 0 |
 # | the same, alone | 0.81 | 1.28 | 0.93 (0.94) | 0, 0 | 0 |
 # | `dp_glm`, a column that decides (odds of e^3) and twelve levels that do not, n = 5000, mu = 1, 300 public rows; alone | 0.82; 1.2 | 1.2; 1.6 | 0.95; 0.96 (0.96) | 0, 0 | 0; 0.05 |

@@ -259,6 +259,13 @@ CASES: dict[str, Case] = {
         )
         for share, n in ((0.05, 20_000), (0.05, 50_000), (0.1, 5000), (0.125, 2000))
     },
+    **{
+        f"few ones for lm, {share:.2g}, n={n}{said}": Case(
+            _ones(share), "lm", (share, 0.0, 0.5 * share), n, {"mu": 1, **limits}
+        )
+        for share, n in ((0.01, 5000), (0.05, 1000))
+        for said, limits in (("", {}), (", declared", {"limits": {"y": (0, 1)}}))
+    },
     **{  # least squares of the whole population: x^2 is 4 x - 2 there
         f"curved mean, n={n}, {where}": Case(
             _bent("square"), "lm", (-0.4, 0.8, 0.5), n, {"mu": 1}, public
