@@ -153,15 +153,19 @@ def compared_with(design: Design, left_out: NDArray[np.bool_]) -> NDArray[np.boo
 
     Their coefficients are differences from the reference and from these together, as if there were none.
     """
-    coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
+    coded = _coded(design)
     of = [coded.intersection(text for text, *_ in column.parts) for column in design.program]
     lost = set().union(*(of[j] for j in np.flatnonzero(left_out)))
     return np.array([bool(one & lost) for one in of], dtype=np.bool_) & ~left_out
 
 
+def _coded(design: Design) -> set[str]:
+    """Factors that have levels."""
+    return {text for text, factor in design.factors.items() if factor.fields.coding is not None}
+
+
 def _levels_and_marks(design: Design) -> set[str]:
-    coded = {text for text, factor in design.factors.items() if factor.fields.coding is not None}
-    return coded | {name for name, spec in design.columns.items() if spec.mark}
+    return _coded(design) | {name for name, spec in design.columns.items() if spec.mark}
 
 
 def elsewhere(

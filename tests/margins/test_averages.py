@@ -345,29 +345,25 @@ def test_costs_are_not_added_up_where_the_fit_hides_how_many_rows_there_are(
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda fit: fit("logit").slopes(TABLE, mu=1), ArgumentError, r"given as data="),
-        (lambda fit: fit("logit").slopes(mu=1), ArgumentError, r"given as data="),
-        (lambda fit: fit("logit").slopes(TABLE, data=TABLE, mu=1), ArgumentError, "data="),
-        (lambda fit: fit("logit").slopes(data=TABLE), PrivacyError, "mu=1"),
+        (lambda f: f("logit").slopes(TABLE, mu=1), ArgumentError, r"given as data="),
+        (lambda f: f("logit").slopes(mu=1), ArgumentError, r"given as data="),
+        (lambda f: f("logit").slopes(TABLE, data=TABLE, mu=1), ArgumentError, "data="),
+        (lambda f: f("logit").slopes(data=TABLE), PrivacyError, "mu=1"),
+        (lambda f: f("logit").slopes(data=TABLE, mu=1, by="g"), ArgumentError, "over all of them"),
+        (lambda f: f("logit").slopes(data=TABLE, mu=1, variables="w"), ArgumentError, "`w`"),
         (
-            lambda fit: fit("logit").slopes(data=TABLE, mu=1, by="g"),
-            ArgumentError,
-            "over all of them",
-        ),
-        (lambda fit: fit("logit").slopes(data=TABLE, mu=1, variables="w"), ArgumentError, "`w`"),
-        (
-            lambda fit: fit("logit").slopes(data=TABLE, mu=1, mode="x"),
+            lambda f: f("logit").slopes(data=TABLE, mu=1, mode="x"),
             ArgumentError,
             "no argument mode",
         ),
-        (lambda fit: fit("logit").slopes(data=TABLE[["x", "g"]], mu=1), SchemaError, "`z`"),
-        (lambda fit: fit("logit").slopes(data=TABLE, mu=0.01), ArgumentError, "too few"),
+        (lambda f: f("logit").slopes(data=TABLE[["x", "g"]], mu=1), SchemaError, "`z`"),
+        (lambda f: f("logit").slopes(data=TABLE, mu=0.01), ArgumentError, "too few"),
         (
-            lambda fit: fit("linear").slopes(data=TABLE, variables="g", mu=1),
+            lambda f: f("linear").slopes(data=TABLE, variables="g", mu=1),
             ArgumentError,
             "the same in",
         ),
-        (lambda fit: fit("logit").slopes(), ArgumentError, r"slopes\(data=private, mu=0.5\)"),
+        (lambda f: f("logit").slopes(), ArgumentError, r"slopes\(data=private, mu=0.5\)"),
     ],
 )
 def test_what_is_refused_says_what_to_type(
