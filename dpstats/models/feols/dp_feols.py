@@ -7,8 +7,11 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dpstats.accounting.unit import PrivacyUnit
-from dpstats.arguments import check_size, check_vcov, in_prose, naming, shown
+from dpstats.arguments import check_size, check_vcov, in_prose, listed, naming, shown
+from dpstats.arrays import Floats
 from dpstats.budget.budget import Budget
 from dpstats.call import Call, Charged, ReleasedLevels, with_levels
 from dpstats.errors import ArgumentError, ErrorsWithoutTrace
@@ -41,6 +44,8 @@ from dpstats.score_rounds.result import least_squares_of, model_items
 _ROWS_EACH = 40.0
 _STRONG = 10.0
 """F of a first stage below which errors of the second are not to be believed."""
+_MOST = 0.5
+"""Share of a variance from which an error is that of another coefficient."""
 _MANY = 30
 """Levels that may be persons."""
 
@@ -279,7 +284,7 @@ def panel_model(
     items = model_items(linear, shown_design, task.moments, session, unit, delta, None)
     items |= {"public": None, "public_fit": _public_fit(task), "m": task.columns.public_rows}
     alike = unclustered(unit, linear.estimate.errors)
-    notes = (*_weak_note(fit), *_dummies_note(levels, person), *alike, *linear.notes)
+    notes = (*_weak_note(fit, shown_design.terms), *_dummies_note(levels, person), *alike, *linear.notes)
     return PanelModel(
         call=text,
         method="anchored",
@@ -298,7 +303,7 @@ def panel_model(
     )
 
 
-def _weak_note(fit: PanelFit) -> tuple[str, ...]:
+def _weak_note(fit: PanelFit, terms: Sequence[str]) -> tuple[str, ...]:
     """Where a first stage is too weak for standard errors of the second to be believed."""
     tests = () if fit.second is None else fit.second.first_stages
     weak = [
@@ -306,11 +311,22 @@ def _weak_note(fit: PanelFit) -> tuple[str, ...]:
     ]
     if not weak:
         return ()
+    along = _taken_along(fit.linear.estimate.vcov, len(tests), terms)
+    others = f", and so may those of {along}, which go with it" if along else ""
     return (
         f"The first stage is weak, or noise hides how strong it is ({', '.join(weak)}, with the noise; "
         "without it F may be many times as large): two-stage least squares may be far off, and its "
-        "standard errors too small. A larger budget tells; fit.anderson_rubin() holds in either case.",
+        f"standard errors too small{others}. A larger budget tells; fit.anderson_rubin() holds in either "
+        "case.",
     )
+
+
+def _taken_along(vcov: Floats, endogenous: int, terms: Sequence[str]) -> str:
+    """Terms most of whose variance is that of an endogenous one; these come first."""
+    size = np.maximum(np.diag(vcov), 1e-300)
+    share = (vcov[:, :endogenous] ** 2 / size[:, None] / size[:endogenous]).max(axis=1)
+    along = [j for j in range(endogenous, len(terms)) if share[j] > _MOST]
+    return listed([terms[j] for j in along], "`")
 
 
 def _dummies_note(levels: Mapping[str, int], person: str | None) -> tuple[str, ...]:

@@ -279,6 +279,18 @@ def test_a_weak_instrument_leaves_a_set_without_ends() -> None:
     )
 
 
+def test_a_weak_first_stage_names_the_controls_that_go_with_the_coefficient() -> None:
+    def like(rows: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        z, x, w, u = rng.normal(size=(4, rows))
+        d = 0.02 * z + 2 * x + u
+        return pd.DataFrame({"y": d + u + w, "x": x, "w": w, "z": z, "d": d})
+
+    fit = dp_feols("y ~ x + w | d ~ z", like(20_000, 1), like(400, 2), mu=2, seed=1)
+    (note,) = (note for note in fit.notes if "first stage is weak" in note)
+    assert "so may those of `x`, which go with it" in note
+
+
 def test_an_event_study_has_the_effects_of_all_years_but_one() -> None:
     formula = "y ~ x + i(year, treat, ref=2010) | who + year"
     fit = dp_feols(formula, _PRIVATE, _PUBLIC, person="who", **_EXACT)
