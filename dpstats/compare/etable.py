@@ -126,7 +126,7 @@ def etable(
     <BLANKLINE>
                                  (1)          (2)
     Intercept               4.332***     3.894***
-                             (0.074)      (0.044)
+                             (0.074)      (0.045)
     age                   -0.0165***
                             (0.0029)
     religious               0.105***     0.089***
@@ -134,8 +134,8 @@ def etable(
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error       0.9431       0.9495
-    R-squared                0.02028     0.006635
+    Residual std. error       0.9432       0.9497
+    R-squared                0.02025     0.006606
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

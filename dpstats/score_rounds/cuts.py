@@ -31,6 +31,8 @@ _BODY = 2.0  # multiples below which counts say nothing of tails
 _LENGTHS = 40
 _END = 9.0
 """Standard deviations beyond which a normal law has nothing that counts: 1e-20 of it."""
+WIDENING = 0.2
+"""Share of what cuts take off the scores that standard errors count, where scores may be of any size."""
 _HARDLY = 0.99
 """Probability with which a cut takes off no more than what errors allow for."""
 PRODUCT_QUANTILE = 1.65  # 90 % quantile of |normal| * chi_d / sqrt(d), 1.645 to 1.68 for d >= 3
@@ -234,6 +236,32 @@ def loss_of_long_rows(
         return taken
 
     return lost
+
+
+def loss_of_lone_rows(tail: Tail, n: int, d: int) -> Callable[[Floats], Floats]:
+    """What cuts take off the mean score where few rows have scores beyond them.
+
+    What is cut off many rows points to many sides: `WIDENING` of its mean length is an error of each
+    coordinate. A few rows do not balance. If their directions are independent, the mean of what is cut
+    off n rows has the square of sum (l - c)^2/n^2, a d-th of it along each coordinate. `WIDENING` of
+    what is returned is the root of both squares.
+
+    Examples
+    --------
+    Of 10,000 lengths 2000 are beyond 1, and their number falls as a power: beyond 100 they are few.
+
+    >>> from dpstats.numerics.histogram import LogHistogram
+    >>> from dpstats.score_rounds.tails import tail_of
+    >>> lengths = (np.arange(0.5, 10_000) / 2000) ** (-1 / 1.5)
+    >>> counts = np.histogram(lengths, LogHistogram(np.zeros(80), 5.0, -10, 20).edges())[0]
+    >>> tail = tail_of(LogHistogram(counts.astype(float), 5.0, -10, 20), 1.59, 10_000)
+    >>> at = np.array([3.0, 100.0])
+    >>> (loss_of_lone_rows(tail, 10_000, 4)(at) / np.interp(at, tail.lengths, tail.excess())).round(1)
+    array([1.1, 4.4])
+    """
+    excess = tail.excess()
+    both = np.hypot(excess, tail.root_beyond(n) / math.sqrt(n * d) / WIDENING)
+    return lambda length: np.interp(length, tail.lengths, both)
 
 
 def loss_of_few(square: float) -> Callable[[Floats], Floats]:

@@ -30,9 +30,6 @@ from dpstats.score_rounds.estimate import (
 from dpstats.score_rounds.releases import PersonCounts, Round, RowSummary, ScoreSession
 from dpstats.score_rounds.rounds import ScoreRounds, summary_of
 
-WIDENING = 0.2
-"""Share of what cuts take off the scores that standard errors count, where scores may be of any size."""
-
 
 @dataclass(frozen=True)
 class Solution:

@@ -15,6 +15,7 @@ returned is the mean over all that remains possible.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -24,7 +25,11 @@ from numpy.typing import NDArray
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import SURE, LogHistogram, merged, merged_edges
 
-_SLOPES = 0.4, 12.0
+_SLOPES = 0.4, (0.8, 3), (2.4, 9), (12.0, 8)
+_TURNS = -1.0, (-0.24, 3), (0.36, 20), (3.4, 10)
+"""Slopes of laws, in steps of equal ratio; and, in equal steps, what bends are hyperbolic sines of."""
+_STEEPEST, _FLATTEST = 12.0, 1.25
+"""Slopes that are not: of shorter lengths than the quantile, and of a law at its end."""
 _SLOPE, _SLOPE_SD = 3.0, 2.0
 _BEND, _BEND_SD = 0.0, 4.0
 _ENDS, _STEEP = 0.02, 1e3
@@ -39,7 +44,7 @@ _NONE = 0.93
 """Probability that there are none, before counts are seen."""
 _FARTHEST = 2.0**9
 """No outlier is longer than so many quantiles."""
-_MISFIT = 0.05
+_MISFIT = 0.1
 """Relative error of a count that the law may have."""
 _UNLIKELY = 1e-5
 """Laws that are so much less probable than the first are left out."""
@@ -54,6 +59,7 @@ _LONGEST = 0.3
 _SHORTEST = 0.6
 _GRID = np.union1d(np.geomspace(_SHORTEST, 2.0**12, 600), 1.0)
 """Lengths at which the tail is known, in units of the quantile, which is one of them."""
+_COARSE = 8
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,19 @@ class Tail:
         every: Floats = mean_excess(self.lengths, self.share[None], power)[0]
         return every
 
+    def root_beyond(self, n: int) -> Floats:
+        """Root of the mean over n rows of (length - t)^2, where positive, for every t of ``lengths``.
+
+        The mean of the roots over all laws that remain possible, which those of the heaviest do not
+        decide as they do a mean of squares; twice, and no more than the root of that.
+        """
+        square = np.maximum(self.excess(2) - 2 * self.lengths * self.excess(), 0.0)
+        roots = self.weight.sum(axis=1) @ _grid_roots_of(self.rows)
+        scale = 2 * self.quantile * math.sqrt(_TENTH * self.rows / n)
+        at = self.lengths / self.quantile
+        found: Floats = scale * np.interp(at, _GRID[::_COARSE], roots)
+        return np.minimum(found, np.sqrt(square))
+
 
 def tail_of(
     histogram: LogHistogram, guess: float, n: int, power: int = 1, rows: int | None = None
@@ -118,7 +137,9 @@ def tail_of(
     weight, expected = _posterior(laws, rows, beyond, quantile)
     tenth = _TENTH * rows / n
     outliers = weight.sum(axis=0) @ laws.apart
-    share: Floats = tenth * (weight.sum(axis=1) @ _grid_law_of(rows)) + outliers / n
+    of_body = weight.sum(axis=1)
+    some = np.flatnonzero(of_body)  # few, where there are many rows
+    share: Floats = tenth * (of_body[some] @ _grid_law_of(rows)[some]) + outliers / n
     known = len(expected)
     if known:
         edges = beyond.edges[: known + 1] / quantile
@@ -348,7 +369,7 @@ def _beyond(histogram: LogHistogram, quantile90: float) -> _Beyond:
 
 def _law(x: Floats, slopes: Floats, bends: Floats) -> Floats:
     """exp(-a x - b x^2), one row for each a and b; shorter lengths know no slope that is steep."""
-    beyond, gentle = np.maximum(x, 0.0), np.minimum(slopes, _SLOPES[1])
+    beyond, gentle = np.maximum(x, 0.0), np.minimum(slopes, _STEEPEST)
     fall = np.multiply.outer(slopes, beyond)
     fall += np.multiply.outer(gentle, np.minimum(x, 0.0)) + np.multiply.outer(bends, beyond**2)
     fallen: Floats = np.exp(-np.minimum(fall, 700.0))
@@ -384,9 +405,30 @@ class _Laws:
 @cache
 def _slopes_and_bends() -> tuple[Floats, Floats]:
     """Slopes and bends of the laws of the body that fall in the end; the last one ends at once."""
-    slope, bend = np.meshgrid(np.geomspace(*_SLOPES, 24), np.sinh(np.linspace(-1.0, 3.4, 24)))
-    falls = slope.ravel() + 2 * bend.ravel() * math.log(_GRID[-1]) > 0.5
-    return np.append(slope.ravel()[falls], _STEEP), np.append(bend.ravel()[falls], 0.0)
+    slopes, bends, _ = _falling()
+    return np.append(slopes, _STEEP), np.append(bends, 0.0)
+
+
+@cache
+def _falling() -> tuple[Floats, Floats, Floats]:
+    """Slopes and bends that fall in the end, and how large a part of the grid each stands for.
+
+    Of laws that fall slowly a small bend decides what is far out, beyond all that counts show: between
+    two laws that agree with the same counts there may be a factor of twenty. There the grid is fine.
+    """
+    slopes, turns = _pieces(np.geomspace, *_SLOPES), _pieces(np.linspace, *_TURNS)
+    slope, bend = (x.ravel() for x in np.meshgrid(slopes, np.sinh(turns)))
+    part = np.outer(np.gradient(turns), np.gradient(slopes)).ravel()
+    falls = slope + 2 * bend * math.log(_GRID[-1]) > _FLATTEST
+    return slope[falls], bend[falls], part[falls]
+
+
+def _pieces(spaced: Callable[..., Floats], start: float, *pieces: tuple[float, int]) -> Floats:
+    """A grid from the start to the end of every piece, each in so many steps."""
+    found = [np.array([start])]
+    for end, steps in pieces:
+        found.append(spaced(found[-1][-1], end, steps + 1)[1:])
+    return np.concatenate(found)
 
 
 @cache
@@ -404,6 +446,13 @@ def _grid_law_of(rows: int) -> Floats:
     """
     law = _grid_law()
     return np.where(_TENTH * rows * law >= _LONGEST, law, 0.0)
+
+
+@lru_cache(maxsize=4)
+def _grid_roots_of(rows: int) -> Floats:
+    """Root of the integral of 2 (x - t) times each law, from every eighth t of `_GRID` on."""
+    at, law = _GRID[::_COARSE], _grid_law_of(rows)[:, ::_COARSE]
+    return np.sqrt(np.maximum(mean_excess(at, law, 2) - 2 * at * mean_excess(at, law, 1), 0.0))
 
 
 @lru_cache(maxsize=64)
@@ -441,7 +490,7 @@ def _log_body() -> Floats:
     """How probable the laws of the body are."""
     slopes, bends = _slopes_and_bends()
     log_body = -(((slopes - _SLOPE) / _SLOPE_SD) ** 2 + ((bends - _BEND) / _BEND_SD) ** 2) / 2
-    log_body += np.log(slopes)  # the grid is denser at small slopes
+    log_body[:-1] += np.log(_falling()[2])
     log_body[-1] = np.logaddexp.reduce(log_body[:-1]) + math.log(_ENDS / (1 - _ENDS))
     return np.asarray(log_body)
 
@@ -449,8 +498,8 @@ def _log_body() -> Floats:
 def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:
     """How probable each law is given the counts, and the mean of the counts without their noise.
 
-    A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a few
-    per cent of the body, all of the outliers. Of what a noisy count differs from its law, the share
+    A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a tenth
+    of the body, all of the outliers. Of what a noisy count differs from its law, the share
     that is not noise is believed; all of it where a count stands `SURE` standard deviations of its
     noise above zero, as that of ones among many zeros, which no law foresees.
     """

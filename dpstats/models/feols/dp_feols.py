@@ -284,7 +284,12 @@ def panel_model(
     items = model_items(linear, shown_design, task.moments, session, unit, delta, None)
     items |= {"public": None, "public_fit": _public_fit(task), "m": task.columns.public_rows}
     alike = unclustered(unit, linear.estimate.errors)
-    notes = (*_weak_note(fit, shown_design.terms), *_dummies_note(levels, person), *alike, *linear.notes)
+    notes = (
+        *_weak_note(fit, shown_design.terms),
+        *_dummies_note(levels, person),
+        *alike,
+        *linear.notes,
+    )
     return PanelModel(
         call=text,
         method="anchored",
@@ -316,8 +321,8 @@ def _weak_note(fit: PanelFit, terms: Sequence[str]) -> tuple[str, ...]:
     return (
         f"The first stage is weak, or noise hides how strong it is ({', '.join(weak)}, with the noise; "
         "without it F may be many times as large): two-stage least squares may be far off, and its "
-        f"standard errors too small{others}. A larger budget tells; fit.anderson_rubin() holds in either "
-        "case.",
+        f"standard errors too small{others}. A larger budget tells; fit.anderson_rubin() holds in "
+        "either case.",
     )
 
 

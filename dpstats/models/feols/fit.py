@@ -34,6 +34,7 @@ from dpstats.models.linear.fit import reported, solved_by_rounds, through_rounds
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.rounds import LinearRounds
 from dpstats.numerics.matrices import quadratic_forms, symmetric
+from dpstats.score_rounds.cuts import WIDENING
 from dpstats.score_rounds.estimate import (
     Estimate,
     Moved,
@@ -44,7 +45,7 @@ from dpstats.score_rounds.estimate import (
 )
 from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession
 from dpstats.score_rounds.rounds import RoundsTask, summary_of
-from dpstats.score_rounds.solution import WIDENING, UsedRows, shrunk_meat
+from dpstats.score_rounds.solution import UsedRows, shrunk_meat
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,7 @@ from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
+from dpstats.score_rounds.cuts import WIDENING
 from dpstats.score_rounds.estimate import (
     Estimate,
     where_given,
@@ -69,7 +70,7 @@ from dpstats.score_rounds.notes import (
 )
 from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession, require_share
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_line, rows_of_each, summary_of
-from dpstats.score_rounds.solution import WIDENING, Solution, solution
+from dpstats.score_rounds.solution import Solution, solution
 
 _STILL = 0.1
 """Of an error of sampling: steps from which a fit may not have settled."""

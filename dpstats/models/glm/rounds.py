@@ -40,6 +40,7 @@ from dpstats.score_rounds.cuts import (
     cut_of_squares,
     gaussian_square,
     loss_of_few,
+    loss_of_lone_rows,
     lost_of_squares,
     most_of,
 )
@@ -227,6 +228,8 @@ class GlmRounds(ScoreRounds[GlmStep]):
                 loss, start.reach, histograms[1].noise_sd / n, rare, start.longer
             )
         if tail is not None and squares is not None and not self.bounded:
+            lone = loss_of_lone_rows(tail, n, d)
+            loss = lone if loss is None else most_of(loss, lone)
             cut = cut_for_intervals(tail, n, d, score_mu, _CARE, loss)
             length = cut_of_squares(squares, n, d, square_mu)  # of scores, over root d
             lost = lost_of_squares(squares, n, d, length)

@@ -37,6 +37,7 @@ from dpstats.numerics.matrices import symmetric_whitening
 from dpstats.report.diagnostics import row_diagnostics
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.bounds import ReleasedSystem
+from dpstats.score_rounds.cuts import WIDENING
 from dpstats.score_rounds.estimate import (
     Estimate,
     Moved,
@@ -78,7 +79,7 @@ from dpstats.score_rounds.notes import (
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import RoundsTask, rows_line, summary_of
 from dpstats.score_rounds.rows import LeastSquares
-from dpstats.score_rounds.solution import WIDENING, solution
+from dpstats.score_rounds.solution import solution
 
 _Session = TypeVar("_Session", bound=ScoreSession)
 _Fit = TypeVar("_Fit")

@@ -27,6 +27,7 @@ from dpstats.score_rounds.cuts import (
     gaussian_square,
     loss_of,
     loss_of_few,
+    loss_of_lone_rows,
     loss_of_long_rows,
     loss_of_marks,
     lost_of_squares,
@@ -231,7 +232,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
             if how.pooled:
                 seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
                 excess, most = seen.lost(how.cut)
-                for loss in (*self._public_losses(own), *self._loss_of_rare(own)):
+                lone = loss_of_lone_rows(seen.tail, seen.n, len(self.anchor))
+                for loss in (lone, *self._public_losses(own), *self._loss_of_rare(own)):
                     lost = float(loss(np.array([how.cut.length]))[0]) / how.cut.slope
                     excess, most = max(excess, lost), max(most, lost)
                 steps.append(replace(step, excess=excess, most=most))
@@ -342,9 +344,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             kept=self._kept(cut, lean),
         )
 
-    def _cut(
-        self, tail: Tail, mu: float, care: float, known: Callable[[Floats], Floats] | None
-    ) -> Cut:
+    def _cut(self, tail: Tail, mu: float, care: float, known: Callable[[Floats], Floats]) -> Cut:
         """The cut of a round of cost ``mu``; residuals are as long as few of them say, at least."""
         cut = cut_for_intervals(tail, self.session.n, len(self.anchor), mu, care, known)
         return replace(cut, unit=max(cut.unit, self._few_differ.root))
@@ -427,19 +427,20 @@ class LinearRounds(ScoreRounds[LinearStep]):
         public = self.ready.at.back.T @ mean * unit
         return replace(long, public=public, public_square=square * unit**2, m=m)
 
-    def _known_loss(self, seen: Seen) -> Callable[[Floats], Floats] | None:
+    def _known_loss(self, seen: Seen) -> Callable[[Floats], Floats]:
         """What a cut takes off scores that are known to be there, though counts may not show them.
 
-        Of few responses that differ; and of long rows, unless these weigh less, so that their scores are
-        short, or counts are whole numbers, which show all there is.
+        Of few rows, which do not balance; of few responses that differ; and of long rows, unless these
+        weigh less, so that their scores are short, or counts are whole numbers, which show all there is.
         """
         histogram, tail = seen.histogram, seen.tail
-        parts = [*self._public_losses(seen), *self._loss_of_rare(seen)]
+        parts = [loss_of_lone_rows(tail, seen.n, len(self.anchor))]
+        parts += [*self._public_losses(seen), *self._loss_of_rare(seen)]
         if self.session.leverage is None and histogram.noise_sd >= WHOLE:
             residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
             some = min(tail.rows / histogram.rows(self.session.n), 1.0)
             parts.append(loss_of_long_rows(self.ready.longer, residual, some))
-        return most_of(*parts) if parts else None
+        return most_of(*parts)
 
     def _public_losses(self, seen: Seen) -> list[Callable[[Floats], Floats]]:
         """What cuts may take off scores that public rows know of, and noisy counts may not show.
