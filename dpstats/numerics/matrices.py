@@ -262,6 +262,29 @@ class Curvature:
         released, used = turn @ self.released @ turn, turn @ self.used @ turn
         return replace(self, released=released, used=used)
 
+    def held(self, along: Floats, lost: Floats, most: float) -> Curvature:
+        """The same, a standard deviation of the release from that at most, in some directions.
+
+        One factor for all is right on average, and wrong for the few in which the release departs by far
+        more than its noise (Efron and Morris 1972).
+
+        Parameters
+        ----------
+        along : (k, d) array
+            Unit rows.
+        lost : (k,) array
+            How many times as much as was released there is, where rows were cut.
+        most : float
+            What cuts took off at most.
+        """
+        seen = quadratic_forms(along, self.released)
+        there = np.minimum(lost * np.maximum(seen, 0.0), seen + most)
+        low, high = there - lost * self.released_sd, there + lost * self.released_sd
+        used = kept_within(self.used, along, low, high)
+        smallest = float(np.linalg.eigvalsh(used)[0])
+        used = floored(used, max(self.used_sd / 2, 1e-12 * float(np.trace(used)) / len(used)))
+        return replace(self, used=used, smallest=min(smallest, self.smallest))
+
     @cached_property
     def positive_definite(self) -> bool:
         """Whether the matrix was positive definite as released."""
@@ -359,3 +382,28 @@ def shrink_second_moment(
     smallest = float(np.linalg.eigvalsh(shrunk)[0])
     used = floored(shrunk, max(left / 2, 1e-12 * level))
     return Curvature(released, sd, used, left, smallest, known)
+
+
+def kept_within(matrix: Floats, along: Floats, low: Floats, high: Floats) -> Floats:
+    """A symmetric matrix of which u'Mu is not less and not more, for each unit row u of ``along``.
+
+    The one that is farthest off is moved first; what is added along one direction counts for the others.
+
+    Examples
+    --------
+    >>> matrix = np.diag([0.9, 0.6])
+    >>> kept_within(matrix, np.eye(2), np.zeros(2), np.array([1.0, 0.3])).diagonal().tolist()
+    [0.9, 0.3]
+    """
+    shared, added = (along @ along.T) ** 2, np.zeros(len(along))
+    values = quadratic_forms(along, matrix)
+    if not np.isfinite(values).all():
+        return matrix
+    for _ in range(len(along)):
+        away = np.clip(values, low, high) - values
+        k = int(np.argmax(np.abs(away)))
+        if not away[k]:
+            break
+        added[k] += away[k]
+        values = values + away[k] * shared[k]
+    return np.asarray(matrix + (along.T * added) @ along)

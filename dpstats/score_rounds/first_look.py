@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.accounting.unit import PrivacyUnit
@@ -148,6 +149,29 @@ def effects_of_few(design: Design) -> NDArray[np.bool_]:
     return np.array(found, dtype=np.bool_)
 
 
+def levels_of(design: Design) -> Floats:
+    """Combinations of columns that are one in rows of a level or a mark, and zero in all others.
+
+    A column each; also of levels that no column of the design stands for, as the first of a factor.
+    """
+    own, found = effects_of_few(design), []
+    for text in _levels_and_marks(design):
+        of_it = [[part[0] for part in column.parts] == [text] for column in design.program]
+        at = [int(j) for j in np.flatnonzero(of_it)]
+        if not at:
+            continue
+        coding, mark = design.factors[text].fields.coding, np.array([0.0, 1.0])
+        values = [mark if coding is None else coding[design.terms[j]] for j in at]
+        if design.constant is not None:
+            at, values = [design.constant, *at], [np.ones(len(values[0])), *values]
+        if len(at) == len(values[0]):
+            level = np.zeros((len(own), len(at)))
+            level[at] = np.linalg.inv(values).T
+            found.append(level)
+            own[at] = False
+    return np.column_stack([np.eye(len(own))[:, own], *found])
+
+
 def compared_with(design: Design, left_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Columns of levels that are compared with others of their factor which are ``left_out``.
 
@@ -157,6 +181,13 @@ def compared_with(design: Design, left_out: NDArray[np.bool_]) -> NDArray[np.boo
     of = [coded.intersection(text for text, *_ in column.parts) for column in design.program]
     lost = set().union(*(of[j] for j in np.flatnonzero(left_out)))
     return np.array([bool(one & lost) for one in of], dtype=np.bool_) & ~left_out
+
+
+def first_hidden(design: Design, hidden: NDArray[np.bool_]) -> bool:
+    """Whether all levels of a factor are ``hidden``: then its first one is, and the constant with it."""
+    own = [{part[0] for part in column.parts} for column in design.program]
+    of = {text: [j for j, parts in enumerate(own) if parts == {text}] for text in _coded(design)}
+    return any(len(columns) > 1 and bool(hidden[columns].all()) for columns in of.values())
 
 
 def _coded(design: Design) -> set[str]:
@@ -184,8 +215,10 @@ def elsewhere(
     hardly suffices for a fit without public rows these are kept: then no doubt may be left. ``back``
     whitens the rows.
     """
-    narrowest = curvature.narrowest[:, None]
-    levels = bool(lie_in(back, narrowest, of_few(design))[0])
+    narrowest = curvature.narrowest
+    basis = linalg.orth(np.linalg.inv(back) @ levels_of(design))
+    levels = float(((basis.T @ narrowest) ** 2).sum()) > _HALF
+    levels |= bool(lie_in(back, narrowest[:, None], of_few(design))[0])
     scarce = n * mu < _AMPLE * least_budget(len(design.terms))
     if not few:
         share, sd = shares_of_numbers(curvature, back, design)
@@ -318,6 +351,21 @@ def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     """
     d = len(public.terms)
     return public.m is not None and public.m < _FEW * d and suffices(n, d, mu)
+
+
+def rarest(public: PublicMoments) -> float:
+    """The least share of public rows that has a level or a mark, the first of a factor among them."""
+    shares = [*public.shares_of_ones().values(), *shares_of_levels(public)[1]]
+    return float(min(shares, default=1.0))
+
+
+def shares_of_levels(public: PublicMoments) -> tuple[Floats, Floats]:
+    """`levels_of` the design, and which share of the public rows has each; none without a constant."""
+    levels, constant = levels_of(public.design), public.design.constant
+    if constant is None:
+        return levels[:, :0], np.empty(0)
+    shares = (levels * (public.gram @ levels)).sum(axis=0) / public.gram[constant, constant]
+    return levels, np.asarray(shares)
 
 
 def too_thin(public: PublicMoments, n: int, mu: float) -> str | None:

@@ -9,7 +9,6 @@ are, unless it is divided by its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from scipy import special
@@ -21,7 +20,7 @@ _LEAST = 0.3
 
 
 def kept_of_levels(
-    moments: Floats, levels: Sequence[int], back: Floats, length: float, weight: float = 1.0
+    moments: Floats, levels: Floats, back: Floats, length: float, weight: float = 1.0
 ) -> Floats | None:
     """K, symmetric: a change of the score that is cut is K times that of the others; None: the identity.
 
@@ -29,8 +28,8 @@ def kept_of_levels(
     ----------
     moments : (d, d) array
         Second moments of the rows.
-    levels : sequence of int
-        Columns that are one in some rows, and zero in all others.
+    levels : (d, L) array
+        Combinations of columns that are one in some rows, and zero in all others.
     back : (d, d) array
         Scores are those of rows ``back'`` x, of which the second moments are about the identity.
     length : float
@@ -50,15 +49,15 @@ def kept_of_levels(
 
     >>> moments = np.array([[1.0, 0.01], [0.01, 0.01]])
     >>> back = np.linalg.inv(np.linalg.cholesky(moments)).T
-    >>> kept_of_levels(moments, [1], back, 10.0).round(2)
+    >>> kept_of_levels(moments, np.array([[0.0], [1.0]]), back, 10.0).round(2)
     array([[ 1.  , -0.03],
            [-0.03,  0.68]])
     """
-    at = np.array([j for j in levels if moments[j, j] > 0], dtype=np.intp)
-    if not len(at) or not (length > 0 and weight > 0):
+    share = (levels * (moments @ levels)).sum(axis=0) / max(weight, 1e-300)
+    levels, share = levels[:, share > 0], share[share > 0]
+    if not len(share) or not (length > 0 and weight > 0):
         return None
-    share = moments[at, at] / weight
-    rows = back.T @ (moments[:, at] / share) / math.sqrt(weight)
+    rows = back.T @ (moments @ levels / share) / math.sqrt(weight)
     square = np.maximum((rows**2).sum(axis=0), 1e-300)
     size = np.sqrt(square + len(back) - 1)
     lost = np.minimum(share * square, 1.0) * special.erfc(length / size / math.sqrt(2))

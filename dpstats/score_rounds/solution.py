@@ -11,6 +11,7 @@ import numpy as np
 from dpstats.arrays import Floats
 from dpstats.numerics.matrices import (
     Curvature,
+    kept_within,
     quadratic_forms,
     shrink_second_moment,
     spectral_norm,
@@ -267,8 +268,11 @@ def shrunk_meat(released: Floats, sd: float, inner: Floats, spread: float, asked
     """The outer products of the scores, moved towards spread * inner as far as their noise goes.
 
     Constant variance of errors would make them a multiple of the curvature ``inner``; in coordinates
-    where that is the identity, `shrink_second_moment` weighs the departure from it. The variance of a
-    coefficient is u'Mu for a row u of ``asked``; there the release is kept but for its noise.
+    where that is the identity, `shrink_second_moment` weighs the departure from it. One factor for all
+    directions is right on average, and wrong for the few in which the release departs by far more than
+    its noise. The variance of a coefficient is u'Mu for a row u of ``asked``; there it is raised to the
+    release less its noise (Efron and Morris 1972: no estimate is moved by more than one standard
+    deviation).
     """
     values, vectors = np.linalg.eigh(inner)
     root = (vectors * np.sqrt(values)) @ vectors.T
@@ -279,26 +283,5 @@ def shrunk_meat(released: Floats, sd: float, inner: Floats, spread: float, asked
     length = np.linalg.norm(along, axis=1, keepdims=True)
     along = along / np.where(length > 0, length, 1.0)
     noise = sd * ((along @ straight) ** 2).sum(axis=1)
-    return np.asarray(root @ (used + _kept_along(there, used, along, noise)) @ root)
-
-
-def _kept_along(released: Floats, used: Floats, along: Floats, noise: Floats) -> Floats:
-    """What a shrunk matrix lacks of a released one in some directions, but for the noise there.
-
-    One factor for all directions is right on average, and wrong for the few in which the release departs
-    by far more than its noise. Of each unit row u of ``along`` the shrunk u'Mu is raised to the released
-    one less its noise (Efron and Morris 1972: no estimate is moved by more than one standard deviation),
-    the farthest first; what is added along one direction counts for the others.
-    """
-    lacking = quadratic_forms(along, released - used) - noise
-    if not np.isfinite(lacking).all():
-        return np.zeros_like(used)
-    shared = (along @ along.T) ** 2
-    added = np.zeros(len(along))
-    for _ in range(len(along)):
-        k = int(np.argmax(lacking))
-        if not lacking[k] > 0:
-            break
-        added[k] += lacking[k]
-        lacking = lacking - lacking[k] * shared[k]
-    return (along.T * added) @ along
+    low = quadratic_forms(along, there) - noise
+    return np.asarray(root @ kept_within(used, along, low, np.full(len(low), np.inf)) @ root)

@@ -1846,10 +1846,46 @@ _ALONE = (
         f"{_RARE}::test_a_first_level_that_one_public_row_has_does_not_spoil_the_others",
     ),
     _alone(
+        "moments of a level that few public rows have are moved towards these",
+        "dpstats/models/linear/prepare.py",
+        "    used = used.held(*_rare_levels(moments, root, radius), taken)\n",
+        "",
+        f"{_RARE}::test_what_is_compared_with_a_rare_first_level_keeps_to_its_errors",
+    ),
+    _alone(
+        "of a first level that few rows have the release is taken as it is",
+        "dpstats/models/linear/prepare.py",
+        "np.maximum(squares / radius**2, 1.0)",
+        "np.ones(len(size))",
+        f"{_RARE}::test_a_first_level_that_one_public_row_has_does_not_spoil_the_others",
+    ),
+    _alone(
+        "where all is told moments are made more even so",
+        "dpstats/models/linear/prepare.py",
+        "    used = used.held(*_rare_levels(moments, root, radius), taken)\n",
+        "    used = used.held(*_rare_levels(moments, root, radius), math.inf)\n",
+        "tests/against_r/test_fits.py::test_coefficients_and_their_errors",
+    ),
+    _alone(
+        "a constant beside hidden levels has an error",
+        "dpstats/models/linear/prepare.py",
+        "            unseen[self.design.constant] = True",
+        "            pass",
+        f"{_RARE}::test_a_constant_that_stands_for_a_hidden_first_level_has_no_error",
+    ),
+    _alone(
+        "laws of tails are far from one another",
+        "dpstats/score_rounds/tails.py",
+        "(0.36, 20)",
+        "(0.36, 3)",
+        "tests/score_rounds/test_tails.py::"
+        "test_what_is_far_out_follows_the_counts_and_not_a_grid_of_laws",
+    ),
+    _alone(
         "levels anywhere make a narrow direction one of these",
         "dpstats/score_rounds/first_look.py",
-        "levels = bool(lie_in(back, narrowest, of_few(design))[0])",
-        "levels = bool(of_few(design).any())",
+        "levels |= bool(lie_in(back, narrowest[:, None], of_few(design))[0])",
+        "levels |= bool(of_few(design).any())",
         "tests/score_rounds/test_notes.py::"
         "test_a_direction_of_numbers_is_narrow_whatever_levels_stand_beside_it",
     ),

@@ -51,6 +51,7 @@ from dpstats.score_rounds.first_look import (
     few_rows_note,
     first_look,
     of_few,
+    rarest,
     suffices,
     thin,
 )
@@ -188,7 +189,7 @@ def anchored_if_near(
     ready = prepared(session, moments, seen, plan, first, again=mark is None)
     if mark is not None and ready.taken > SHORTENED:
         return left_out_note(moments.design, few_have(mark))
-    few = any(share < _RARE for share in moments.shares_of_ones().values())
+    few = rarest(moments) < _RARE
     back = ready.at.whitening.back
     unlike = elsewhere(ready.curvature, back, moments.design, n, mu, moments.m, few=few)
     if unlike and suffices(n, len(moments.terms), mu):

@@ -17,7 +17,14 @@ from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import cut_of_moments
-from dpstats.score_rounds.first_look import FirstLook, compared_with, hardly_seen, suffices
+from dpstats.score_rounds.first_look import (
+    FirstLook,
+    compared_with,
+    first_hidden,
+    hardly_seen,
+    shares_of_levels,
+    suffices,
+)
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
@@ -29,6 +36,8 @@ from dpstats.score_rounds.whitening import (
     whitened_moments,
 )
 
+_FEW_PUBLIC = 16
+"""Public rows of a level, from which on they tell its share well enough."""
 SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
 steps are too long by as much, and beyond a half they lead nowhere."""
@@ -120,12 +129,14 @@ class Prepared:
 
     @cached_property
     def without_errors(self) -> NDArray[np.bool_]:
-        """Coefficients that have none: those that were not seen, and levels compared with these."""
+        """Coefficients that have none: those that were not seen, and what is compared with these."""
         unseen = np.zeros(len(self.design.terms), dtype=np.bool_)
         if self.hidden is not None:
             unseen |= self.hidden
         if self.nothing is not None:
             unseen |= compared_with(self.design, self.nothing)
+        if self.design.constant is not None and first_hidden(self.design, unseen):
+            unseen[self.design.constant] = True
         return unseen
 
     @property
@@ -204,7 +215,9 @@ def prepared(
         )
         if plan.instruments and len(plan.stages) == 1 and k == 0:
             gram = _share_of_moments(session, moments, plan, seen_lengths)
-        curvature, radius, taken, longer = _curvature(session, d, moments, seen_lengths, gram)
+        curvature, radius, taken, longer = _curvature(
+            session, seen.whitening.root, moments, seen_lengths, gram
+        )
         at = turned(seen.whitening, curvature)
         back, shift = session.whiten(at.back, seen.shift, seen.residual)
         at = at.with_back(back)
@@ -273,20 +286,37 @@ def _share_of_moments(
 
 
 def _curvature(
-    session: ScoreSession, d: int, moments: PublicMoments, lengths: RowLengths, share: float
+    session: ScoreSession, root: Floats, moments: PublicMoments, lengths: RowLengths, share: float
 ) -> tuple[Curvature, float, float, Tail]:
     """Second moments of the rows, as they are whitened now, and where rows are cut for them.
+
+    Those of rare levels are told by the release alone: public rows, of which few have one, know little
+    of their share. ``root``: of the whitening.
 
     The third number is the share of their trace that the cut takes off, the fourth result tells how
     many rows are longer than a length.
     """
-    tail = lengths.tail
+    tail, d = lengths.tail, len(root)
     radius = cut_of_moments(tail, session.n, d, session.total.mu * math.sqrt(share), steps=True)
     found = whitened_moments(session, share, d, radius)
     used = shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged)
     taken = float(np.interp(radius, tail.lengths, tail.excess(2)))
+    used = used.held(*_rare_levels(moments, root, radius), taken)
     part = taken / (taken + float(np.trace(used.used)))
     return used, radius, part, lengths.standard(used, session.n)
+
+
+def _rare_levels(moments: PublicMoments, root: Floats, radius: float) -> tuple[Floats, Floats]:
+    """Directions of levels that few public rows have, and what a cut leaves of squares of their rows.
+
+    Rows of a level are 1/l long along it, l the root of its share among public rows, and as long as
+    others across.
+    """
+    levels, shares = shares_of_levels(moments)
+    along = (root @ levels[:, shares * (moments.m or math.inf) < _FEW_PUBLIC]).T
+    size = np.maximum(np.linalg.norm(along, axis=1), 1e-300)
+    squares = 1 / size**2 + len(root) - 1
+    return along / size[:, None], np.maximum(squares / radius**2, 1.0)
 
 
 def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:

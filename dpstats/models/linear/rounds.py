@@ -34,7 +34,7 @@ from dpstats.score_rounds.cuts import (
     most_of,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, newton_step, pool_steps, pool_weighed
-from dpstats.score_rounds.first_look import effects_of_few
+from dpstats.score_rounds.first_look import levels_of
 from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
 from dpstats.score_rounds.rare_rows import kept_of_levels
 from dpstats.score_rounds.releases import Round, ScoreSession, Shares
@@ -396,7 +396,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
         """What the cut leaves of the change of scores of rare levels; not where long rows weigh less."""
         ready, levels = self.ready, self._levels
-        if not (levels and self._tells_moments) or self.session.leverage is not None:
+        if not (levels.size and self._tells_moments) or self.session.leverage is not None:
             return None
         root = ready.at.whitening.root
         moments = root.T @ self.curvature_of_rows.used @ root
@@ -406,9 +406,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         return kept_of_levels(moments, levels, back, cut.length / cut.unit, weight)
 
     @cached_property
-    def _levels(self) -> list[int]:
-        """Columns that are one in some rows, and zero in all others."""
-        return [int(j) for j in np.flatnonzero(effects_of_few(self.ready.design))]
+    def _levels(self) -> Floats:
+        """Combinations of columns that are one in some rows, and zero in all others."""
+        return levels_of(self.ready.design)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out.
