@@ -408,7 +408,7 @@ def test_a_constant_that_stands_for_a_hidden_first_level_has_no_error() -> None:
     """It had one, thirteen of which lay between it and the truth; the note named the others alone."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        rows = pd.DataFrame({"g": rng.choice(list("abcde"), 20_000, p=[0.0016] + 4 * [0.2496])})
+        rows = pd.DataFrame({"g": rng.choice(list("abcde"), 20_000, p=[0.0012] + 4 * [0.2497])})
         rows["x"], rows["w"] = rng.normal(4, 1, 20_000), rng.normal(10, 2, 20_000)
         rows["y"] = rows.x + rows.w + rng.normal(size=20_000)
         fit = dp_lm("y ~ g + x + w", rows, mu=1, limits={"g": list("abcde")}, seed=seed)
