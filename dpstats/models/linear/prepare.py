@@ -110,10 +110,15 @@ class Prepared:
         """Whether the first look at private rows found enough of them."""
         return self.look is None or self.look.enough
 
-    @property
+    @cached_property
     def hidden(self) -> NDArray[np.bool_] | None:
         """Coefficients of which that look saw too little for an error."""
-        return None if self.look is None else self.look.rows.hidden
+        if self.look is None:
+            return None
+        hidden, constant = self.look.rows.hidden.copy(), self.design.constant
+        if constant is not None:
+            hidden[constant] |= first_hidden(self.design, hidden)
+        return hidden
 
     @cached_property
     def hardly_seen(self) -> tuple[str, ...]:
@@ -129,14 +134,12 @@ class Prepared:
 
     @cached_property
     def without_errors(self) -> NDArray[np.bool_]:
-        """Coefficients that have none: those that were not seen, and what is compared with these."""
+        """Coefficients that have none: those that were not seen, and levels compared with these."""
         unseen = np.zeros(len(self.design.terms), dtype=np.bool_)
         if self.hidden is not None:
             unseen |= self.hidden
         if self.nothing is not None:
             unseen |= compared_with(self.design, self.nothing)
-        if self.design.constant is not None and first_hidden(self.design, unseen):
-            unseen[self.design.constant] = True
         return unseen
 
     @property
