@@ -74,6 +74,10 @@ _OTHER_NAMES = {
         for name, family in _FAMILIES.items()
         for written in (name, f"dp_{name}")
     },
+    **dict.fromkeys(
+        ("fepois", "dp_fepois", "feglm", "dp_feglm"),
+        "dp_glm(formula, data, family='poisson', mu=1), with C(group) for effects of few groups",
+    ),
 }
 """What functions are called elsewhere, and what is typed here."""
 

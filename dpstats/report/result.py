@@ -177,7 +177,7 @@ class Result(Released):
 
     _other_names: ClassVar[dict[str, str]] = Released._other_names | {
         **dict.fromkeys(("coef_", "intercept_", "coefficients", "params"), "coef()"),
-        "bse": "se()",
+        **dict.fromkeys(("bse", "std_errors", "std_error", "stderr"), "se()"),
         "cov_params": "vcov()",
         **dict.fromkeys(("conf_int", "ci"), "confint()"),
         **dict.fromkeys(("pvalues", "pvalue", "p_values"), "tidy().p_value"),
@@ -216,7 +216,8 @@ class Result(Released):
         parts = {"total": c.vcov, "sampling": c.sampling, "privacy": c.privacy}
         if not one_of(part, parts):
             raise ArgumentError(
-                f"part must be 'total', 'sampling' or 'privacy', not {shown(part)}."
+                f"part must be 'total', 'sampling' or 'privacy', not {shown(part)}; which errors "
+                "these are is a matter of the call, vcov='hetero' or 'iid'."
             )
         return pd.DataFrame(parts[part], index=list(c.terms), columns=list(c.terms))
 

@@ -404,7 +404,7 @@ def _by_name(text: str) -> Family:
         r"\s*([\w .]+?)\s*(?:\(\s*(?:link\s*=\s*)?[\"']?(\w*)[\"']?\s*\))?\s*", text
     )
     name = found.group(1).lower().replace("_", " ").replace(".", " ") if found else text
-    if name.replace(" ", "") in ("negativebinomial", "negbin", "nb"):
+    if name.replace(" ", "") in ("negativebinomial", "negbin", "nbinom", "nb"):
         raise ArgumentError(
             "the negative binomial needs its alpha (variance = mean + alpha mean^2), a public number: "
             "family=statsmodels.api.families.NegativeBinomial(alpha=0.5)."

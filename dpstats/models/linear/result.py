@@ -59,9 +59,11 @@ class LinearModel(MarginalModel):
     ['Intercept', 'religious']
     """
 
-    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | dict.fromkeys(
-        ("rsquared", "r_squared", "r2", "rsq"), "glance().r_squared"
-    )
+    _other_names: ClassVar[dict[str, str]] = MarginalModel._other_names | {
+        **dict.fromkeys(("rsquared", "r_squared", "r2", "rsq"), "glance().r_squared"),
+        **dict.fromkeys(("rsquared_adj", "adj_r_squared"), "summary(), beside R-squared"),
+        **dict.fromkeys(("mse_resid", "rse"), "sigma, the residual standard error"),
+    }
     sigma_source: str
 
     def _page(self, with_bounds: bool) -> LinearPage:
