@@ -277,6 +277,8 @@ class Curvature:
         most : float
             What cuts took off at most.
         """
+        if not len(along):
+            return self
         seen = quadratic_forms(along, self.released)
         there = np.minimum(lost * np.maximum(seen, 0.0), seen + most)
         low, high = there - lost * self.released_sd, there + lost * self.released_sd

@@ -156,15 +156,15 @@ def levels_of(design: Design) -> Floats:
     """
     own, found = effects_of_few(design), []
     for text in _levels_and_marks(design):
-        of_it = [[part[0] for part in column.parts] == [text] for column in design.program]
-        at = [int(j) for j in np.flatnonzero(of_it)]
+        parts = {j: column.parts[0] for j, column in enumerate(design.program) if own[j]}
+        at = [j for j in parts if len(design.program[j].parts) == 1 and parts[j][0] == text]
         if not at:
             continue
         coding, mark = design.factors[text].fields.coding, np.array([0.0, 1.0])
-        values = [mark if coding is None else coding[design.terms[j]] for j in at]
+        values = [mark if coding is None else coding[parts[j][1]] for j in at]
         if design.constant is not None:
             at, values = [design.constant, *at], [np.ones(len(values[0])), *values]
-        if len(at) == len(values[0]):
+        if len(at) == len(values[0]) == np.linalg.matrix_rank(values):
             level = np.zeros((len(own), len(at)))
             level[at] = np.linalg.inv(values).T
             found.append(level)

@@ -304,19 +304,23 @@ def _curvature(
     found = whitened_moments(session, share, d, radius)
     used = shrink_second_moment(found.value, found.noise_sd, known=not moments.ridged)
     taken = float(np.interp(radius, tail.lengths, tail.excess(2)))
-    used = used.held(*_rare_levels(moments, root, radius), taken)
+    if not session.by_person:  # whose sums are not one row of a level or none
+        used = used.held(*_rare_levels(moments, root, radius), taken)
     part = taken / (taken + float(np.trace(used.used)))
     return used, radius, part, lengths.standard(used, session.n)
 
 
 def _rare_levels(moments: PublicMoments, root: Floats, radius: float) -> tuple[Floats, Floats]:
-    """Directions of levels that few public rows have, and what a cut leaves of squares of their rows.
+    """Directions of levels that few public rows have, and how many times squares of rows are cut.
 
     Rows of a level are 1/l long along it, l the root of its share among public rows, and as long as
     others across.
     """
     levels, shares = shares_of_levels(moments)
-    along = (root @ levels[:, shares * (moments.m or math.inf) < _FEW_PUBLIC]).T
+    few = np.zeros(len(shares), dtype=np.bool_)
+    if moments.m is not None:
+        few = shares * moments.m < _FEW_PUBLIC
+    along = (root @ levels[:, few]).T
     size = np.maximum(np.linalg.norm(along, axis=1), 1e-300)
     squares = 1 / size**2 + len(root) - 1
     return along / size[:, None], np.maximum(squares / radius**2, 1.0)
