@@ -29,7 +29,9 @@ _SLOPES = 0.4, (0.8, 3), (2.4, 9), (12.0, 8)
 _TURNS = -1.0, (-0.24, 3), (0.36, 20), (3.4, 10)
 """Slopes of laws, in steps of equal ratio; and, in equal steps, what bends are hyperbolic sines of."""
 _STEEPEST, _FLATTEST = 12.0, 1.25
-"""Slopes that are not: of shorter lengths than the quantile, and of a law at its end."""
+"""Slopes that are not: of shorter lengths than the quantile, and of a law far out."""
+_FAR_OUT = 3.0, 8.3
+"""Logarithms of lengths, in quantiles, where no law is flatter: where tails are seen, and the end."""
 _SLOPE, _SLOPE_SD = 3.0, 2.0
 _BEND, _BEND_SD = 0.0, 4.0
 _ENDS, _STEEP = 0.02, 1e3
@@ -411,7 +413,7 @@ def _slopes_and_bends() -> tuple[Floats, Floats]:
 
 @cache
 def _falling() -> tuple[Floats, Floats, Floats]:
-    """Slopes and bends that fall in the end, and how large a part of the grid each stands for.
+    """Slopes and bends of laws that fall far out, and how large a part of the grid each stands for.
 
     Of laws that fall slowly a small bend decides what is far out, beyond all that counts show: between
     two laws that agree with the same counts there may be a factor of twenty. There the grid is fine.
@@ -419,7 +421,7 @@ def _falling() -> tuple[Floats, Floats, Floats]:
     slopes, turns = _pieces(np.geomspace, *_SLOPES), _pieces(np.linspace, *_TURNS)
     slope, bend = (x.ravel() for x in np.meshgrid(slopes, np.sinh(turns)))
     part = np.outer(np.gradient(turns), np.gradient(slopes)).ravel()
-    falls = slope + 2 * bend * math.log(_GRID[-1]) > _FLATTEST
+    falls = slope + 2 * np.minimum(*np.multiply.outer(_FAR_OUT, bend)) > _FLATTEST
     return slope[falls], bend[falls], part[falls]
 
 
