@@ -282,9 +282,9 @@ class Curvature:
         seen = quadratic_forms(along, self.released)
         there = np.minimum(lost * np.maximum(seen, 0.0), seen + most)
         low, high = there - lost * self.released_sd, there + lost * self.released_sd
-        used = kept_within(self.used, along, low, high)
-        smallest = float(np.linalg.eigvalsh(used)[0])
-        used = floored(used, max(self.used_sd / 2, 1e-12 * float(np.trace(used)) / len(used)))
+        used = kept_within(self.used, along, low, np.maximum(high, 0.0))
+        smallest, level = float(np.linalg.eigvalsh(used)[0]), float(np.trace(self.used)) / len(used)
+        used = floored(used, max(self.used_sd / 2, 1e-12 * level))
         return replace(self, used=used, smallest=min(smallest, self.smallest))
 
     @cached_property

@@ -36,6 +36,7 @@ from dpstats.mechanism.session import Session, clamp_to_safe_range
 from dpstats.numerics.matrices import Curvature, quadratic_forms
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.estimate import lie_in
+from dpstats.score_rounds.levels import indicators
 from dpstats.score_rounds.person_rows import PersonSource
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, rows_of_each
@@ -149,29 +150,6 @@ def effects_of_few(design: Design) -> NDArray[np.bool_]:
     return np.array(found, dtype=np.bool_)
 
 
-def levels_of(design: Design) -> Floats:
-    """Combinations of columns that are one in rows of a level or a mark, and zero in all others.
-
-    A column each; also of levels that no column of the design stands for, as the first of a factor.
-    """
-    own, found = effects_of_few(design), []
-    for text in _levels_and_marks(design):
-        parts = {j: column.parts[0] for j, column in enumerate(design.program) if own[j]}
-        at = [j for j in parts if len(design.program[j].parts) == 1 and parts[j][0] == text]
-        if not at:
-            continue
-        coding, mark = design.factors[text].fields.coding, np.array([0.0, 1.0])
-        values = [mark if coding is None else coding[parts[j][1]] for j in at]
-        if design.constant is not None:
-            at, values = [design.constant, *at], [np.ones(len(values[0])), *values]
-        if len(at) == len(values[0]) == np.linalg.matrix_rank(values):
-            level = np.zeros((len(own), len(at)))
-            level[at] = np.linalg.inv(values).T
-            found.append(level)
-            own[at] = False
-    return np.column_stack([np.eye(len(own))[:, own], *found])
-
-
 def compared_with(design: Design, left_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Columns of levels that are compared with others of their factor which are ``left_out``.
 
@@ -216,7 +194,7 @@ def elsewhere(
     whitens the rows.
     """
     narrowest = curvature.narrowest
-    basis = linalg.orth(np.linalg.inv(back) @ levels_of(design))
+    basis = linalg.orth(np.linalg.inv(back) @ indicators(design))
     levels = float(((basis.T @ narrowest) ** 2).sum()) > _HALF
     levels |= bool(lie_in(back, narrowest[:, None], of_few(design))[0])
     scarce = n * mu < _AMPLE * least_budget(len(design.terms))
@@ -351,21 +329,6 @@ def better_alone(public: PublicMoments, n: int, mu: float) -> bool:
     """
     d = len(public.terms)
     return public.m is not None and public.m < _FEW * d and suffices(n, d, mu)
-
-
-def rarest(public: PublicMoments) -> float:
-    """The least share of public rows that has a level or a mark, the first of a factor among them."""
-    shares = [*public.shares_of_ones().values(), *shares_of_levels(public)[1]]
-    return float(min(shares, default=1.0))
-
-
-def shares_of_levels(public: PublicMoments) -> tuple[Floats, Floats]:
-    """`levels_of` the design, and which share of the public rows has each; none without a constant."""
-    levels, constant = levels_of(public.design), public.design.constant
-    if constant is None:
-        return levels[:, :0], np.empty(0)
-    shares = (levels * (public.gram @ levels)).sum(axis=0) / public.gram[constant, constant]
-    return levels, np.asarray(shares)
 
 
 def too_thin(public: PublicMoments, n: int, mu: float) -> str | None:

@@ -15,7 +15,8 @@ import pytest
 from dpstats import dp_glm, dp_lm, public_moments
 from dpstats.errors import ArgumentError
 from dpstats.models.linear import rounds
-from dpstats.score_rounds.first_look import levels_of, too_thin
+from dpstats.score_rounds.first_look import too_thin
+from dpstats.score_rounds.levels import indicators
 
 _SEEDS = 24
 
@@ -399,7 +400,7 @@ def test_levels_are_one_in_their_rows_whatever_the_coding() -> None:
         "y ~ x:g": 0,
     }.items():
         design = public_moments(formula, table).design
-        found = design.matrix(table)[0] @ levels_of(design)
+        found = design.matrix(table)[0] @ indicators(design)
         assert found.shape[1] == count
         assert np.isin(found.round(9), (0.0, 1.0)).all()
 
@@ -414,3 +415,26 @@ def test_a_constant_that_stands_for_a_hidden_first_level_has_no_error() -> None:
         fit = dp_lm("y ~ g + x + w", rows, mu=1, limits={"g": list("abcde")}, seed=seed)
         assert [*fit.se().isna()] == 5 * [True] + 2 * [False]
         assert any("put a level that many rows have first" in note for note in fit.notes)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ C(g, [[1, 2], [1, 2], [0, 0]]) + x",
+        "y ~ C(g, [[1, 1], [1, 1], [1, 1]]) + x",
+        "y ~ C(year, levels=[2000, 2001]) + x",
+    ],
+)
+@pytest.mark.parametrize("fit", [dp_lm, dp_glm])
+def test_contrasts_that_repeat_one_another_and_levels_left_out_end_with_a_result(
+    fit: Callable[..., Any], formula: str
+) -> None:
+    """They ended in an error of linear algebra, after the charge."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"g": rng.choice(list("abc"), 4000), "x": rng.normal(size=4000)})
+    rows["year"], rows["y"] = rng.choice([2000, 2001, 2002], 4000), 1.0 * rng.poisson(1, 4000)
+    limits = {"g": list("abc"), "year": [2000, 2001, 2002]}
+    limits = {name: levels for name, levels in limits.items() if name in formula}
+    family = {} if fit is dp_lm else {"family": "poisson"}
+    found = fit(formula, rows, mu=3, seed=1, limits=limits, **family)
+    assert np.isfinite(found.se()["x"])

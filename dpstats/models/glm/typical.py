@@ -20,6 +20,7 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.matrices import Whitening
 from dpstats.numerics.public_rows import PublicRows
 from dpstats.score_rounds.first_look import MostlyOne
+from dpstats.score_rounds.levels import Levels, levels_of
 
 _MANY, _OF_COUNTS = 600, 150
 """Rows, where responses are ones and zeros, and where they are counts, which take time."""
@@ -96,34 +97,6 @@ def typical_rows(moment: Floats, whitening: Whitening, constant: int, many: int)
     x[:, constant] = 1.0
     nothing = np.zeros(len(x))
     return TypicalRows(PublicRows(x, nothing, nothing, np.ones(len(x))), used)
-
-
-@dataclass(frozen=True)
-class Levels:
-    """Columns of a factor or of a mark by itself, and what they are (levels, columns) for each level."""
-
-    columns: list[int]
-    codes: Floats
-
-
-def levels_of(design: Design) -> list[Levels]:
-    """Factors and marks whose own columns the design has, in the order of the formula."""
-    found: dict[str, tuple[list[int], list[Floats]]] = {}
-    for j, column in enumerate(design.program):
-        if len(column.parts) != 1:
-            continue
-        text, part = column.parts[0]
-        coding = design.factors[text].fields.coding
-        if coding is not None:
-            codes = column.scale * np.asarray(coding[part], dtype=np.float64)
-        elif text in design.columns and design.columns[text].mark:
-            codes = column.scale * np.array([0.0, 1.0])
-        else:
-            continue
-        at, every = found.setdefault(text, ([], []))
-        at.append(j)
-        every.append(codes)
-    return [Levels(at, np.column_stack(every)) for at, every in found.values()]
 
 
 def few_values(column: int, mostly: MostlyOne, x: Floats) -> Levels:

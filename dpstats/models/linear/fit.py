@@ -51,10 +51,10 @@ from dpstats.score_rounds.first_look import (
     few_rows_note,
     first_look,
     of_few,
-    rarest,
     suffices,
     thin,
 )
+from dpstats.score_rounds.levels import rarest
 from dpstats.score_rounds.notes import (
     FAR_FROM_PUBLIC,
     FEW_DIFFER,

@@ -22,9 +22,9 @@ from dpstats.score_rounds.first_look import (
     compared_with,
     first_hidden,
     hardly_seen,
-    shares_of_levels,
     suffices,
 )
+from dpstats.score_rounds.levels import shares_of_levels
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail

@@ -34,8 +34,8 @@ from dpstats.score_rounds.cuts import (
     most_of,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, newton_step, pool_steps, pool_weighed
-from dpstats.score_rounds.first_look import levels_of
 from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
+from dpstats.score_rounds.levels import indicators
 from dpstats.score_rounds.rare_rows import kept_of_levels
 from dpstats.score_rounds.releases import Round, ScoreSession, Shares
 from dpstats.score_rounds.rounds import (
@@ -408,7 +408,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     @cached_property
     def _levels(self) -> Floats:
         """Combinations of columns that are one in some rows, and zero in all others."""
-        return levels_of(self.ready.design)
+        return indicators(self.ready.design)
 
     def _long_scores(self, tail: Tail) -> LongScores | None:
         """What of the scores at the last anchor is far out.

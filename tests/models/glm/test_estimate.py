@@ -35,9 +35,10 @@ from dpstats.models.glm.planning import (
     coarse_enough,
     plan_glm_rounds,
 )
-from dpstats.models.glm.typical import few_values, levels_of, typical_rows, with_levels
+from dpstats.models.glm.typical import few_values, typical_rows, with_levels
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening, shrink_second_moment
 from dpstats.numerics.public_rows import PublicRows
+from dpstats.score_rounds.levels import levels_of
 from dpstats.score_rounds.tails import Tail
 
 _RNG = np.random.default_rng(0)
