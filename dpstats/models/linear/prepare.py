@@ -36,8 +36,8 @@ from dpstats.score_rounds.whitening import (
     whitened_moments,
 )
 
-_FEW_PUBLIC = 16
-"""Public rows of a level, from which on they tell its share well enough."""
+_FEW_PUBLIC, _RARE = 16, 0.05
+"""Public rows of a level that tell its share well enough, and a share of them that is not rare."""
 SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
 steps are too long by as much, and beyond a half they lead nowhere."""
@@ -319,7 +319,7 @@ def _rare_levels(moments: PublicMoments, root: Floats, radius: float) -> tuple[F
     levels, shares = shares_of_levels(moments)
     few = np.zeros(len(shares), dtype=np.bool_)
     if moments.m is not None:
-        few = shares * moments.m < _FEW_PUBLIC
+        few = (shares * moments.m < _FEW_PUBLIC) & (shares < _RARE)
     along = (root @ levels[:, few]).T
     size = np.maximum(np.linalg.norm(along, axis=1), 1e-300)
     squares = 1 / size**2 + len(root) - 1
