@@ -388,6 +388,19 @@ def test_what_is_compared_with_a_rare_first_level_keeps_to_its_errors() -> None:
     assert np.nanmax(np.abs(away)) < 3
 
 
+def test_where_all_is_told_a_rare_first_level_is_that_of_least_squares() -> None:
+    rng = np.random.default_rng(3)
+    public, private = _first(300, rng), _first(4000, rng)
+    assert (public.g == "a").any()
+    found = dp_lm("y ~ g", private, public, mu=1e5, vcov="iid", seed=1)
+    design = np.column_stack([np.ones(4000), private.g == "b", private.g == "c"])
+    inverse = np.linalg.inv(design.T.astype(float) @ design)
+    expected = inverse @ design.T @ private.y
+    sigma = np.sqrt(((private.y - design @ expected) ** 2).sum() / 3997)
+    assert found.coef().to_numpy() == pytest.approx(expected, abs=1e-3)
+    assert found.se().to_numpy() == pytest.approx(sigma * np.sqrt(np.diag(inverse)), rel=1e-3)
+
+
 def test_levels_are_one_in_their_rows_whatever_the_coding() -> None:
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"y": rng.normal(size=90), "x": rng.normal(size=90)})

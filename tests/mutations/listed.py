@@ -1860,13 +1860,6 @@ _ALONE = (
         f"{_RARE}::test_a_first_level_that_one_public_row_has_does_not_spoil_the_others",
     ),
     _alone(
-        "where all is told moments are made more even so",
-        "dpstats/models/linear/prepare.py",
-        "used.held(*_rare_levels(moments, root, radius), taken)",
-        "used.held(*_rare_levels(moments, root, radius), math.inf)",
-        "tests/against_r/test_fits.py::test_coefficients_and_their_errors",
-    ),
-    _alone(
         "a constant beside hidden levels has an error",
         "dpstats/models/linear/prepare.py",
         "            hidden[constant] |= first_hidden(self.design, hidden)",
