@@ -161,13 +161,6 @@ def compared_with(design: Design, left_out: NDArray[np.bool_]) -> NDArray[np.boo
     return np.array([bool(one & lost) for one in of], dtype=np.bool_) & ~left_out
 
 
-def first_hidden(design: Design, hidden: NDArray[np.bool_]) -> bool:
-    """Whether all levels of a factor are ``hidden``: then its first one is, and the constant with it."""
-    own = [{part[0] for part in column.parts} for column in design.program]
-    of = {text: [j for j, parts in enumerate(own) if parts == {text}] for text in _coded(design)}
-    return any(len(columns) > 1 and bool(hidden[columns].all()) for columns in of.values())
-
-
 def _coded(design: Design) -> set[str]:
     """Factors that have levels."""
     return {text for text, factor in design.factors.items() if factor.fields.coding is not None}

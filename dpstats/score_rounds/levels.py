@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.frame import Design, PublicMoments
@@ -40,6 +41,12 @@ def levels_of(design: Design) -> list[Levels]:
         every.append(codes)
     groups = [Levels(at, np.column_stack(every)) for at, every in found.values()]
     return [Levels(g.columns, g.codes[np.isfinite(g.codes).all(axis=1)]) for g in groups]
+
+
+def first_hidden(design: Design, hidden: NDArray[np.bool_]) -> bool:
+    """Whether all levels of a factor are ``hidden``: then its first one is, and the constant with it."""
+    groups = [group.columns for group in levels_of(design)]
+    return any(len(columns) > 1 and bool(hidden[columns].all()) for columns in groups)
 
 
 def indicators(design: Design) -> Floats:

@@ -20,11 +20,10 @@ from dpstats.score_rounds.cuts import cut_of_moments
 from dpstats.score_rounds.first_look import (
     FirstLook,
     compared_with,
-    first_hidden,
     hardly_seen,
     suffices,
 )
-from dpstats.score_rounds.levels import shares_of_levels
+from dpstats.score_rounds.levels import first_hidden, shares_of_levels
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
