@@ -271,15 +271,15 @@ def test_many_that_no_law_foresees_are_believed() -> None:
 def test_many_outliers_excuse_no_body_that_foresees_more_than_is_counted() -> None:
     """A bend of the tail that no law has, as of wages that are coded at a top.
 
-    Of 28 000 rows none is beyond four quantiles; 16 were believed beyond eight on average, 40 and more
-    in one of ten, and cuts went a thousand standard deviations out.
+    Of 28 000 rows none is beyond four quantiles; seven were believed beyond eight on average, and up to
+    sixteen, so that cuts went many standard deviations out.
     """
     found = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        lengths = np.abs(rng.lognormal(0.0, 0.6, 28_000) - 1.2)
-        lengths = np.minimum(lengths[lengths < 5.2], 3.6)
+        lengths = np.abs(rng.lognormal(0.0, 0.8, 28_000) - 1.2)
+        lengths = np.minimum(lengths[lengths < 5.2], 3.0)
         tail, quantile = _tail(lengths, 8.5, seed)
         found.append(len(lengths) * float(np.interp(8 * quantile, tail.lengths, tail.share)))
-    assert np.mean(found) < 8
-    assert max(found) < 20
+    assert np.mean(found) < 3
+    assert max(found) < 8
