@@ -69,7 +69,7 @@ from dpstats.plans.search import (
 )
 from dpstats.report.call_line import call_text
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import least_budget
+from dpstats.score_rounds.least_budget import least_budget
 from dpstats.score_rounds.result import Model
 
 _PUBLIC_ROWS = 30, 300

@@ -97,3 +97,40 @@ def rarest(public: PublicMoments) -> float:
     """The least share of public rows that has a level or a mark, the first of a factor among them."""
     shares = [*public.shares_of_ones().values(), *shares_of_levels(public)[1]]
     return float(min(shares, default=1.0))
+
+
+def of_few(design: Design) -> NDArray[np.bool_]:
+    """Which columns are those of few rows: of levels, of marks, and of what these multiply.
+
+    A mark is a number that is known to be zero or one.
+    """
+    few = _levels_and_marks(design)
+    found = [any(text in few for text, *_ in c.parts) for c in design.program]
+    return np.array(found, dtype=np.bool_)
+
+
+def effects_of_few(design: Design) -> NDArray[np.bool_]:
+    """Which of these multiply nothing else: their coefficients do not depend on the unit of a column."""
+    few = _levels_and_marks(design)
+    found = [bool(c.parts) and all(text in few for text, *_ in c.parts) for c in design.program]
+    return np.array(found, dtype=np.bool_)
+
+
+def compared_with(design: Design, left_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Columns of levels that are compared with others of their factor which are ``left_out``.
+
+    Their coefficients are differences from the reference and from these together, as if there were none.
+    """
+    coded = _coded(design)
+    of = [coded.intersection(text for text, *_ in column.parts) for column in design.program]
+    lost = set().union(*(of[j] for j in np.flatnonzero(left_out)))
+    return np.array([bool(one & lost) for one in of], dtype=np.bool_) & ~left_out
+
+
+def _coded(design: Design) -> set[str]:
+    """Factors that have levels."""
+    return {text for text, factor in design.factors.items() if factor.fields.coding is not None}
+
+
+def _levels_and_marks(design: Design) -> set[str]:
+    return _coded(design) | {name for name, spec in design.columns.items() if spec.mark}

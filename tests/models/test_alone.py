@@ -31,7 +31,8 @@ from dpstats.errors import (
 )
 from dpstats.frame import LevelCells
 from dpstats.mechanism.noise import SeededNoise
-from dpstats.score_rounds.first_look import _standard, least_budget
+from dpstats.score_rounds.first_look import _standard
+from dpstats.score_rounds.least_budget import least_budget
 
 Floats = np.ndarray
 _N = 3000

@@ -15,8 +15,8 @@ import pytest
 from dpstats import dp_glm, dp_lm, public_moments
 from dpstats.errors import ArgumentError
 from dpstats.models.linear import rounds
-from dpstats.score_rounds.first_look import too_thin
 from dpstats.score_rounds.levels import indicators
+from dpstats.score_rounds.public_guide import too_thin
 
 _SEEDS = 24
 

@@ -1876,7 +1876,7 @@ _ALONE = (
     ),
     _alone(
         "levels anywhere make a narrow direction one of these",
-        "dpstats/score_rounds/first_look.py",
+        "dpstats/score_rounds/public_guide.py",
         "levels |= bool(lie_in(back, narrowest[:, None], of_few(design))[0])",
         "levels |= bool(of_few(design).any())",
         "tests/score_rounds/test_notes.py::"
@@ -1900,7 +1900,7 @@ _ALONE = (
     ),
     _alone(
         "slopes of levels have a usual size too",
-        "dpstats/score_rounds/first_look.py",
+        "dpstats/score_rounds/levels.py",
         "bool(c.parts) and all(",
         "bool(c.parts) and any(",
         f"{_RARE}::test_a_usual_size_is_one_of_effects_that_have_no_unit",
@@ -1957,7 +1957,7 @@ _ALONE = (
     ),
     _alone(
         "few public rows of a level are believed about its slopes",
-        "dpstats/score_rounds/first_look.py",
+        "dpstats/score_rounds/public_guide.py",
         "        if len(own) > 1 and rows < _FEW * len(own):\n",
         "        if len(own) > 1 and rows < 0:\n",
         "tests/models/test_rare_levels.py::"
@@ -2035,7 +2035,7 @@ _ALONE = (
     ),
     _alone(
         "columns that noise hides are taken to be as public rows have them",
-        "dpstats/score_rounds/first_look.py",
+        "dpstats/score_rounds/public_guide.py",
         "    hidden = share < np.minimum(",
         "    hidden = share < 0 * np.minimum(",
         "tests/score_rounds/test_notes.py::"

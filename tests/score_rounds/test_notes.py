@@ -13,14 +13,9 @@ from dpstats import public_moments
 from dpstats.models.glm.notes import stray_note
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening
 from dpstats.score_rounds.estimate import Moved
-from dpstats.score_rounds.first_look import (
-    elsewhere,
-    few_rows_note,
-    hardly_seen,
-    least_budget,
-    shares_of_numbers,
-)
+from dpstats.score_rounds.least_budget import few_rows_note, least_budget
 from dpstats.score_rounds.notes import coordinates_note, hidden_note, tail_note
+from dpstats.score_rounds.public_guide import elsewhere, hardly_seen, shares_of_numbers
 
 
 def _rows(n: int, seed: int, unit: float = 1.0) -> pd.DataFrame:

@@ -34,7 +34,7 @@ from dpstats.models.linear.planning import LEAST
 from dpstats.propose_test.call import Kind, planning_mu
 from dpstats.public_input import require_bounds, without_person
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import check_budget
+from dpstats.score_rounds.least_budget import check_budget
 from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 

@@ -48,7 +48,7 @@ from dpstats.propose_test.call import Kind, RowTotal, SafetyTerms, planning_mu, 
 from dpstats.public_input import check_sizes, require_bounds, without_person
 from dpstats.report.released import Diagnostic
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import check_budget, least_budget
+from dpstats.score_rounds.least_budget import check_budget, least_budget
 from dpstats.score_rounds.notes import later_rows_named, not_used
 
 _KINDS: dict[str, Kind] = {

@@ -36,7 +36,7 @@ from dpstats.models.linear.planning import LEAST
 from dpstats.public_input import check_terms
 from dpstats.report.shared_entries import documented
 from dpstats.score_rounds.estimate import Estimate
-from dpstats.score_rounds.first_look import check_budget
+from dpstats.score_rounds.least_budget import check_budget
 from dpstats.score_rounds.notes import unclustered
 from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import least_squares_of, model_items

@@ -59,7 +59,7 @@ from dpstats.models.gaussian.rounds import COARSE_LIFT, LEAST_RADIUS, cell_lengt
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.report.released import Diagnostic
-from dpstats.score_rounds.first_look import least_budget
+from dpstats.score_rounds.least_budget import least_budget
 from dpstats.score_rounds.notes import outside_note, row_causes, unseen_line
 from dpstats.score_rounds.whitening import share_of_moments
 

@@ -55,7 +55,7 @@ from dpstats.models.gaussian.result import GaussianModel
 from dpstats.public_input import without_person
 from dpstats.report.diagnostics import with_person_note
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import check_budget
+from dpstats.score_rounds.least_budget import check_budget
 from dpstats.score_rounds.notes import with_clusters
 
 

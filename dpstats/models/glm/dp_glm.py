@@ -43,14 +43,14 @@ from dpstats.public_input import (
     without_person,
 )
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import (
+from dpstats.score_rounds.least_budget import check_budget
+from dpstats.score_rounds.notes import largest_weight_note, with_clusters
+from dpstats.score_rounds.public_guide import (
     better_alone,
-    check_budget,
     few_public_line,
     too_thin,
     undetermined_note,
 )
-from dpstats.score_rounds.notes import largest_weight_note, with_clusters
 from dpstats.score_rounds.releases import ScoreSession, require_share
 from dpstats.score_rounds.result import model_items
 

@@ -46,14 +46,8 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import (
-    effects_of_few,
-    elsewhere,
-    few_rows_note,
-    hardly_seen,
-    of_few,
-    suffices,
-)
+from dpstats.score_rounds.least_budget import few_rows_note, suffices
+from dpstats.score_rounds.levels import effects_of_few, of_few
 from dpstats.score_rounds.notes import (
     TOO_LITTLE,
     allowance_line,
@@ -68,6 +62,7 @@ from dpstats.score_rounds.notes import (
     unseen_note,
     unused_note,
 )
+from dpstats.score_rounds.public_guide import elsewhere, hardly_seen
 from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession, require_share
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_line, rows_of_each, summary_of
 from dpstats.score_rounds.solution import Solution, solution

@@ -13,7 +13,7 @@ from dpstats.models.glm.family import Family
 from dpstats.numerics.histogram import SURE
 from dpstats.numerics.matrices import Curvature, quadratic_forms
 from dpstats.score_rounds.estimate import Estimate
-from dpstats.score_rounds.first_look import effects_of_few
+from dpstats.score_rounds.levels import effects_of_few
 from dpstats.score_rounds.notes import matrix_notes, ridge_note
 
 _EXPLAINED, _FEW_TELL, _ALL_EXPLAINED = 0.65, 40, 0.82

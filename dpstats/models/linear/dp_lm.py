@@ -43,8 +43,9 @@ from dpstats.public_input import (
     without_person,
 )
 from dpstats.report.shared_entries import documented
-from dpstats.score_rounds.first_look import check_budget, undetermined_note
+from dpstats.score_rounds.least_budget import check_budget
 from dpstats.score_rounds.notes import largest_weight_note, with_clusters
+from dpstats.score_rounds.public_guide import undetermined_note
 from dpstats.score_rounds.releases import require_share
 from dpstats.score_rounds.result import least_squares_of, model_items
 

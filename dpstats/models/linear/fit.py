@@ -46,15 +46,9 @@ from dpstats.score_rounds.estimate import (
     without_errors,
     without_hidden,
 )
-from dpstats.score_rounds.first_look import (
-    elsewhere,
-    few_rows_note,
-    first_look,
-    of_few,
-    suffices,
-    thin,
-)
-from dpstats.score_rounds.levels import rarest
+from dpstats.score_rounds.first_look import first_look
+from dpstats.score_rounds.least_budget import few_rows_note, suffices
+from dpstats.score_rounds.levels import of_few, rarest
 from dpstats.score_rounds.notes import (
     FAR_FROM_PUBLIC,
     FEW_DIFFER,
@@ -77,6 +71,7 @@ from dpstats.score_rounds.notes import (
     unseen_note,
     unused_note,
 )
+from dpstats.score_rounds.public_guide import elsewhere, thin
 from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import RoundsTask, rows_line, summary_of
 from dpstats.score_rounds.rows import LeastSquares

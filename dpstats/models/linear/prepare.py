@@ -17,13 +17,10 @@ from dpstats.models.linear.view import View
 from dpstats.numerics.matrices import Curvature, Whitening, shrink_second_moment
 from dpstats.report.released import Diagnostic
 from dpstats.score_rounds.cuts import cut_of_moments
-from dpstats.score_rounds.first_look import (
-    FirstLook,
-    compared_with,
-    hardly_seen,
-    suffices,
-)
-from dpstats.score_rounds.levels import first_hidden, shares_of_levels
+from dpstats.score_rounds.first_look import FirstLook
+from dpstats.score_rounds.least_budget import suffices
+from dpstats.score_rounds.levels import compared_with, first_hidden, shares_of_levels
+from dpstats.score_rounds.public_guide import hardly_seen
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
 from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
 from dpstats.score_rounds.tails import Tail
