@@ -87,6 +87,8 @@ class Tail:
     quantile: float = 1.0
     rows: int = 0
     weight: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    _found: dict[int, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `excess` has found; a fit asks for it some twenty times."""
 
     def without_laws(self) -> Tail:
         """The tail alone, for a result that keeps it: laws take space."""
@@ -98,8 +100,9 @@ class Tail:
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
-        every: Floats = mean_excess(self.lengths, self.share[None], power)[0]
-        return every
+        if power not in self._found:
+            self._found[power] = mean_excess(self.lengths, self.share[None], power)[0]
+        return self._found[power]
 
     def root_beyond(self, n: int) -> Floats:
         """Root of the mean over n rows of (length - t)^2, where positive, for every t of ``lengths``.
