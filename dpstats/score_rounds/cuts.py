@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from dpstats.arrays import Floats
+from dpstats.mechanism.release import Release
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.score_rounds.tails import Tail, counted_excess, mean_excess, most_excess
 
@@ -125,6 +126,11 @@ class Seen:
     histogram: LogHistogram
     tail: Tail
     n: int
+
+    def with_excess(self, length: float, found: Release) -> Seen:
+        """With a release of what a cut at this length takes off, at most once the length."""
+        tail = self.tail.with_excess(self.n, length, float(found.value[0]), found.noise_sd)
+        return replace(self, tail=tail)
 
     def expected(self, length: float) -> float:
         """Mean length of what a cut at this length takes off the scores."""

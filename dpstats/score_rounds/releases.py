@@ -26,6 +26,7 @@ Window = tuple[int, int]
 Windows = tuple[Window | None, Window | None]
 _OF_A_DESIGN = "histogram of row lengths", "second moments of the design"
 _AT_AN_ANCHOR = "histogram of information lengths", "information at the anchor"
+_EXCESS = "mean of what the cut takes off scores"
 _SHARES = "shares of truncated and of empty rows"
 _SHARES_OUTSIDE = "shares of truncated rows, of empty ones and of those outside limits"
 _SHARES_OF_PERSONS = "shares of truncated and of empty persons, and of those with unused rows"
@@ -43,6 +44,7 @@ class Shares:
     outer: float = 0.0
     squares: float = 0.0
     counts: float = 0.0
+    excess: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Round:
     information: Release | None
     score: Release | None
     outer: Release | None
+    excess: Release | None
     summary: RowSummary | None
 
 
@@ -328,20 +331,29 @@ class ScoreSession(Session[ScoreRows]):
     ) -> Round:
         """What ``shares`` pays for, by one reading of the rows, at ``anchor``.
 
-        The mean information q q', the mean score s, the mean of its outer products s s', the mean
-        squared residual, and shares of rows. Sensitivities of the sums:
-        sqrt(2) radius^2 and sqrt(2) clip^2 for the two matrices (`Session._moments`), 2 clip for the
-        score, the distance of two vectors no longer than ``clip``; for the rest `_of_rows`.
+        The mean information q q', the mean score s, the mean of its outer products s s', the mean of
+        what the cut takes off |s|, the mean squared residual, and shares of rows. Sensitivities of the
+        sums: sqrt(2) radius^2 and sqrt(2) clip^2 for the two matrices (`Session._moments`), 2 clip for
+        the score, the distance of two vectors no longer than ``clip``; clip for what is taken off, which
+        lies in [0, clip]; for the rest `_of_rows`.
         """
-        each = (shares.information, shares.score, shares.outer, shares.squares, shares.counts)
-        information, score, outer, squares, counts = (
-            self._spend(share) if share else None for share in each
+        information, score, outer, excess, squares, counts = (
+            self._spend(share) if share else None
+            for share in (
+                shares.information,
+                shares.score,
+                shares.outer,
+                shares.excess,
+                shares.squares,
+                shares.counts,
+            )
         )
         cuts = RoundCuts(
-            clip=None if score is None and outer is None else _safe(cuts.clip),
+            clip=_safe(cuts.clip) if score or outer or excess else None,
             radius=None if information is None else _safe(cuts.radius),
             square=clamp_to_safe_range(cuts.square),
             outer=outer is not None,
+            excess=excess is not None,
             less=cuts.less,
         )
         totals = self._read().sums(anchor, cuts)
@@ -349,6 +361,7 @@ class ScoreSession(Session[ScoreRows]):
             self._matrix(self._names[1], totals.information, cuts.radius, information, papers),
             self._mean_score(totals.score, cuts.clip, score),
             self._matrix("outer products of the scores", totals.outer, cuts.clip, outer),
+            self._mean_excess(totals.excess, cuts.clip, excess),
             self._of_rows(totals, cuts.square, squares, counts),
         )
 
@@ -399,6 +412,14 @@ class ScoreSession(Session[ScoreRows]):
             return None
         return self._mean_of("mean score", total, clip, cost)
 
+    def _mean_excess(
+        self, total: Integers | None, clip: float | None, cost: Cost | None
+    ) -> Release | None:
+        if total is None or clip is None or cost is None:
+            return None
+        steps = self._rows.grid.steps
+        return self._vector(_EXCESS, total, float(steps), clip / steps / self.n, cost)
+
     def _mean_of(self, what: str, total: Integers, length: float, cost: Cost) -> Release:
         """A mean of vectors that are no longer than ``length``."""
         fine = self._rows.grid.fine
@@ -418,6 +439,7 @@ CLAIMS = (
     Claim("mean score", VECTOR, "2 C", "ScoreSession.round"),
     Claim("mean of long scores", VECTOR, "2 L", "ScoreSession.long_scores"),
     Claim("outer products of the scores", GRAM, "sqrt(2) C^2", "ScoreSession.round"),
+    Claim(_EXCESS, SQUARE, "C", "ScoreSession.round"),
     Claim("mean squared residual", SQUARE, "c^2", "ScoreSession.round"),
     Claim(_SHARES, COUNTS, "sqrt(2)", "ScoreRows.sums"),
     Claim(_SHARES_OUTSIDE, COUNTS, "sqrt(2)", "ScoreRows.sums"),

@@ -16,7 +16,8 @@ public or released numbers only, so that replacing a row changes one term of eve
    Bounds lie between 2^-200 and 2^200 (`session.clamp_to_safe_range`), so that steps and products of
    them are normal floats;
 4. rounding of q to the grid R_h/steps and of s to the grid C/fine (see `Grid`), both bounds shrunk by
-   half a grid diagonal, sqrt(d)/2 steps, first, so that they hold after the rounding too. For outer
+   half a grid diagonal, sqrt(d)/2 steps, and a step for what floats lose, first, so that they hold
+   after the rounding too. For outer
    products s s' the cut score is rounded to the coarser grid C/steps in the same way.
 
 With a ``leverage`` R, rows longer than that have the weight (R/|z|)^2 in r, h and e^2, |z| with the root
@@ -161,6 +162,8 @@ class RoundCuts:
         Size of residuals whose squares are summed.
     outer : bool
         Whether outer products of the cut scores are summed.
+    excess : bool
+        Whether what the cut takes off the lengths of scores is summed.
     less : (d,) array or None
         w: scores are those of z - w w'z, so that they are cut farther out along w.
     """
@@ -169,6 +172,7 @@ class RoundCuts:
     radius: float | None
     square: float = 1.0
     outer: bool = False
+    excess: bool = False
     less: Floats | None = None
 
 
@@ -179,6 +183,7 @@ class ScoreTotals:
     information: Integers | None
     score: Integers | None
     outer: Integers | None
+    excess: Integers | None
     squares: Integers
     cut: Integers
     empty: Integers
@@ -401,17 +406,19 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def sums(self, anchor: Floats, cuts: RoundCuts) -> ScoreTotals:
-        """Totals of q q', of s, of s s', of squared residuals; of cut, empty, outside and partial rows.
+        """Totals of q q', s, s s', |s| - clip, and e^2; of cut, empty, outside and partial rows.
 
         q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
-        square^2/steps^2. A row that is not used counts as empty; or else as outside when a number or its
+        square^2/steps^2. What the cut takes off |s| counts as ``clip`` at most, and is rounded to
+        clip/steps. A row that is not used counts as empty; or else as outside when a number or its
         weight lay beyond its limits; or else as cut when its score or its information row was; or else
         as partial: a person some of whose rows are not used.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
         (`Session._moments`: outer products of vectors of length at most ``steps``), 2 fine steps for
-        the score (two vectors of length at most ``fine``), steps^2 for the squares (each lies in
-        [0, steps^2]); sqrt(2) for the three counts: a row is in one of them at most.
+        the score (two vectors of length at most ``fine``), steps for what is cut off (in [0, steps]),
+        steps^2 for the squares (in [0, steps^2]); sqrt(2) for the four counts: a row is in one of them
+        at most.
         """
         steps, d = self.grid.steps, self.d
 
@@ -434,6 +441,9 @@ class ScoreRows(WhitenedRows[Slab]):
                 if cuts.outer:
                     s, _ = rounded(scores, cuts.clip, steps)
                     parts.append(exact_gram(s, self.grid.rows))
+                if cuts.excess:
+                    excess = np.clip(scores.lengths() / cuts.clip - 1, 0.0, 1.0)
+                    parts.append(np.rint(steps * excess).astype(np.int64).sum(keepdims=True))
             if self.leverage is not None:
                 cut |= self._any(slab, self._weighed(slab) > self.leverage)
             share = self._residual_sizes(slab, e)
@@ -452,13 +462,15 @@ class ScoreRows(WhitenedRows[Slab]):
             counts = np.count_nonzero(cut), none, outside, unused
             return *parts, np.array([squares.astype(np.int64).sum(), *counts])
 
-        matrix, outer = cuts.radius is not None, cuts.clip is not None and cuts.outer
-        shapes = [(d, d)] * matrix + [(d,)] * (cuts.clip is not None) + [(d, d)] * outer
+        matrix, score = cuts.radius is not None, cuts.clip is not None
+        outer, rest = score and cuts.outer, score and cuts.excess
+        shapes = [(d, d)] * matrix + [(d,)] * score + [(d, d)] * outer + [(1,)] * rest
         totals = iter(self._sums(work, *shapes, (5,)))
         return ScoreTotals(
             next(totals) if matrix else None,
-            next(totals) if cuts.clip is not None else None,
+            next(totals) if score else None,
             next(totals) if outer else None,
+            next(totals) if rest else None,
             *np.split(next(totals), 5),
         )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -97,6 +97,31 @@ class Tail:
     def scaled(self, factor: float) -> Tail:
         """The tail of rows that are measured in another unit, without laws."""
         return Tail(factor * self.lengths, self.share, factor * self.quantile, self.rows)
+
+    def with_excess(self, n: int, length: float, mean: float, sd: float) -> Tail:
+        """The tail, given the ``mean`` of what of n lengths is beyond ``length``, to twice that at most.
+
+        Noise has this ``sd``. Laws are weighed by how well they agree with it, as with counts; what is
+        beyond ``length`` changes as their mean does. The tail is one for means of lengths.
+        """
+        at = np.interp([length, 2 * length], self.lengths, self.excess())
+        own = float(at[0] - at[1])
+        (body, apart, weight), (far, farther, _) = (
+            _excess_at(self, at, n, 1) for at in (length, 2 * length)
+        )
+        whole = body[:, None] + apart
+        part = whole - far[:, None] - farther
+        usual = float((weight * part).sum() / weight.sum())
+        if not (own > 0 and usual > 0):
+            return self
+        part *= own / usual  # counts may say less of the tail, or more, than laws do
+        variance = sd**2 + (_MISFIT * part) ** 2
+        likely = -((mean - part) ** 2 / variance + np.log(variance)) / 2
+        given = weight * np.exp(likely - likely[weight > 0].max())
+        every = np.zeros_like(self.weight)
+        every[_not_next_to_nothing(self.weight)] = given / given.sum()
+        times = (given * whole).sum() / given.sum() / ((weight * whole).sum() / weight.sum())
+        return replace(self, weight=every, share=np.minimum(times * self.share, 0.5))
 
     def excess(self, power: int = 1) -> Floats:
         """Mean over all rows of (length^power - t^power), where positive, for every t of ``lengths``."""
@@ -197,8 +222,7 @@ def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, F
     And the weights of these laws: those of the body that have next to none are left out. A body ends
     where one of the rows is longer, outliers at `_FARTHEST`.
     """
-    most = tail.weight.max(axis=1)
-    possible = most > _NOTHING * most.max()
+    possible = _not_next_to_nothing(tail.weight)
     at, laws = length / tail.quantile, _laws_of(tail.rows, power)
     slopes, bends = laws.slopes[possible], laws.bends[possible]
     fallen = math.log(max(_TENTH * tail.rows, 1.0))  # a x + b x^2 at the end
@@ -212,6 +236,12 @@ def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, F
         scale * outliers,
         tail.weight[possible],
     )
+
+
+def _not_next_to_nothing(weight: Floats) -> NDArray[np.bool_]:
+    """Which laws of the body have some weight."""
+    most = weight.max(axis=1)
+    return np.asarray(most > _NOTHING * most.max())
 
 
 @cache

@@ -113,7 +113,7 @@ def _family(rows: ScoreRows) -> list[Any]:
         rows.response_counts(-8, 16),
         rows.long_scores(_ANCHOR, 0.4),
         rows.moments(1.2),
-        rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=1.1, square=3.0, outer=True)),
+        rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=1.1, square=3.0, outer=True, excess=True)),
         rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=None)),
         rows.sums(_ANCHOR, RoundCuts(clip=0.7, radius=None, outer=True, less=_ANCHOR / 2)),
     ]

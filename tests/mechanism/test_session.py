@@ -253,7 +253,7 @@ _CASES: dict[str, _Case] = {
     "scores: last": _Case(
         _family,
         _GAUSSIAN,
-        lambda s: s.round(Shares(0.2, 0.3, 0.3, 0.1, 0.1), _ZERO, RoundCuts(4.0, 2.0, 2.0)),
+        lambda s: s.round(Shares(0.2, 0.3, 0.2, 0.1, 0.1, 0.1), _ZERO, RoundCuts(4.0, 2.0, 2.0)),
     ),
     "squares: eigenvalue": _Case(_squares, _GAUSSIAN, lambda s: s.smallest_eigenvalue(1.0)),
     "squares: bounded": _Case(_squares, Privacy(1.5, 1e-3), _bounded_solution),

@@ -35,8 +35,8 @@ _FAMILIES = {
         "gaussian",
     )
 } | {"negative binomial": Family("negative binomial", "log", 0.5), "linear": LeastSquares()}
-_LAST = Shares(information=0.1, score=0.1, outer=0.1, squares=0.1, counts=0.1)
-_LEAN, _LESS = Shares(score=0.01, outer=0.01), np.array([0.6, -0.7, 0.3])
+_LAST = Shares(information=0.1, score=0.1, outer=0.1, squares=0.08, counts=0.08, excess=0.04)
+_LEAN, _LESS = Shares(score=0.01, outer=0.01, excess=0.01), np.array([0.6, -0.7, 0.3])
 
 _hostile = st.one_of(
     st.floats(-5, 5),
@@ -174,6 +174,24 @@ def test_long_scores_count_by_what_is_beyond_a_length_and_no_more_than_once() ->
     assert found.sensitivity == pytest.approx(2 * 2.0 / 4)
 
 
+def test_what_the_cut_takes_off_counts_up_to_once_its_length() -> None:
+    """In every round that asks for it, also along a direction that is cut farther out."""
+    x, y = np.array([[3.0, 0.0], [0.0, 3.0], [3.0, 0.0], [3.0, 0.0]]), np.array([1.5, 1.5, 0.1, 99])
+    source, shares = Arrays(x, y), Shares(score=0.1, excess=0.2)
+    with ScoreSession(
+        source, LeastSquares(), np.eye(2), np.zeros(2), Privacy(1.0), NonPrivateSilence()
+    ) as session:
+        made = [
+            session.round(shares, np.zeros(2), RoundCuts(3.0, None, less=less)).excess
+            for less in (None, np.array([math.sqrt(0.5), 0.0]))
+        ]
+        assert session.round(Shares(score=0.1), np.zeros(2), RoundCuts(3.0, None)).excess is None
+    values = [float(one.value[0]) for one in made if one is not None]
+    assert values == pytest.approx([(1.5 + 1.5 + 0 + 3) / 4, (0 + 1.5 + 0 + 3) / 4], abs=1e-5)
+    assert made[0] is not None
+    assert made[0].sensitivity == pytest.approx(3.0 / 4)
+
+
 def test_long_scores_count_less_what_the_family_expects_of_them() -> None:
     """At even odds a row of length 6 has the scores 3 and -3; at odds of 1 to 9 5.4 and -0.6.
 
@@ -273,10 +291,11 @@ def _all_sums(
     prepared = _COARSE if coarse else None
     rows = ScoreRows(Arrays(x, y, size), _FAMILIES["poisson"], _WHITENING, _SHIFT, coarse=prepared)
     rows._cache_fits = cached
-    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True, _LESS))
+    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, outer=True, excess=True, less=_LESS))
     out = [*rows.length_counts(_ANCHOR, ((-8, 16), (-8, 16))), rows.moments(2.0)]
     out.append(rows.long_scores(_ANCHOR, 0.7))
-    out += [sums.information, sums.score, sums.outer, sums.squares, sums.cut, sums.empty]
+    out += [sums.information, sums.score, sums.outer, sums.excess]
+    out += [sums.squares, sums.cut, sums.empty]
     rows.close()
     return [np.asarray(v).tolist() for v in out]
 
@@ -346,9 +365,11 @@ class _Broken:
 
 def test_no_bound_relies_on_what_a_family_returns() -> None:
     rows = ScoreRows(Arrays(_X, _Y), _Broken(), _WHITENING, _SHIFT)
-    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, True))
+    sums = rows.sums(_ANCHOR, RoundCuts(1.5, 2.0, 3.0, outer=True, excess=True))
     steps = rows.grid.steps
     assert sums.score is not None
+    assert sums.excess is not None
+    assert 0 < sums.excess[0] <= _N * steps
     assert sums.information is not None
     assert sums.outer is not None
     assert np.trace(sums.outer.astype(float)) <= _N * steps**2

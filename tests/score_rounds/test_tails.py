@@ -283,3 +283,29 @@ def test_many_outliers_excuse_no_body_that_foresees_more_than_is_counted() -> No
         found.append(len(lengths) * float(np.interp(8 * quantile, tail.lengths, tail.share)))
     assert np.mean(found) < 3
     assert max(found) < 8
+
+
+def test_what_a_cut_takes_off_says_how_much_is_beyond_it() -> None:
+    """More, or less, than counts foresee; and next to nothing where its noise is loud."""
+    lengths = _lengths(3)
+    tail, quantile = _tail(lengths, 20.0, 3)
+    n, length = len(lengths), 1.3 * quantile
+    own = float(np.interp(length, tail.lengths, tail.excess()))
+    capped = own - float(np.interp(2 * length, tail.lengths, tail.excess()))
+
+    def given(mean: float, sd: float) -> float:
+        found = tail.with_excess(n, length, mean, sd)
+        assert found.weight.sum() == pytest.approx(1.0)
+        return float(np.interp(length, found.lengths, found.excess())) / own
+
+    assert given(capped, 1e3 * capped) == pytest.approx(1.0, rel=0.05)
+    assert given(capped, 0.1 * capped) == pytest.approx(1.0, rel=0.2)
+    assert given(0.2 * capped, 0.1 * capped) < 0.5
+    assert given(3 * capped, 0.1 * capped) > 2
+    assert given(-5 * capped, 0.5 * capped) < 0.5
+
+
+def test_a_tail_that_ends_before_a_cut_is_left_as_it_is() -> None:
+    lengths = np.minimum(_lengths(3), 1.5)
+    tail, _ = _tail(lengths, 1e-3, 3)
+    assert tail.with_excess(len(lengths), 50.0, 0.1, 0.1) is tail

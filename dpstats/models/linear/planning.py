@@ -12,8 +12,9 @@ from dpstats.score_rounds.cuts import score_error
 _LARGE_TABLE = 10**7
 AGAIN = (0.015, 0.08)
 """Lengths and second moments of rows that are whitened for the second time."""
-SQUARES, COUNTS = 0.05, 0.01
-"""Mean squared residual, and shares of cut and of empty rows: parts of what the last round has left."""
+EXCESS, SQUARES, COUNTS = 0.06, 0.05, 0.01
+"""What the cut takes off scores, mean squared residual, and shares of cut and of empty rows: parts of
+what the last round has left."""
 KEPT = 0.3
 """The last round is left at least this share."""
 LEAST = {"anchored": KEPT * min(SQUARES, COUNTS), "pmt": 0.25, "ssp": 1.0}

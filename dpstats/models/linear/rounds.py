@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.linear.planning import COUNTS, FALL, KEPT, SQUARES
+from dpstats.models.linear.planning import COUNTS, EXCESS, FALL, KEPT, SQUARES
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.unforeseen import Look, Unforeseen, unforeseen
 from dpstats.numerics.histogram import LogHistogram
@@ -382,7 +382,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
             outer=left * limits.outer,
             squares=left * SQUARES,
             counts=left * COUNTS,
-            score=left * (1 - limits.outer - SQUARES - COUNTS),
+            excess=left * EXCESS,
+            score=left * (1 - limits.outer - EXCESS - SQUARES - COUNTS),
         )
 
     def _square_cut(self, squares: Tail, shares: Shares) -> tuple[float, float]:
@@ -561,6 +562,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         score = value / plan.cut.slope
         if self._tells_moments:
             self._look(score, made.score.noise_sd / plan.cut.slope, plan)
+        if made.excess is not None:
+            self.scores[-1] = self.scores[-1].with_excess(plan.cut.length, made.excess)
         where = seen_by(plan.lean, self.curvature, self.penalty, self.anchor)
         step = newton_step(*where, value, made.score.noise_sd, plan.cut.slope)
         if self.oblique is not None:

@@ -901,7 +901,7 @@ def _both_ends(seed: int, n: int) -> pd.DataFrame:
 def test_far_rows_that_second_moments_cut_do_not_make_steps_too_long(m: int, mu: float) -> None:
     """Steps were six times too long along these rows: one fit in ten, or three, was 50 errors off."""
     off = []
-    for seed in (5, 1, 2, 7):
+    for seed in (5, 1, 8, 7):
         rows = _both_ends(seed, 4000 + m)
         public = rows[:m] if m else None
         fit = dp_lm("y ~ above * (x + I(x ** 2))", rows[m:], public=public, mu=mu, seed=seed)
