@@ -124,29 +124,59 @@ class Anchor:
         Length of the mean score that its distance from the fit leaves.
     square : float
         Mean square of scores, per coordinate.
-    share : float
-        Of the information, that long scores have at least.
+    share, most : float
+        Of the information, that long scores have at least, and at most.
     """
 
     score: float
     square: float
     share: float = 0.0
+    most: float = 1.0
+
+
+def most_information(rows: Tail, share: float, d: int) -> float:
+    """The most that a ``share`` of the rows may have of the information: the longest of them.
+
+    ``rows``: how long these are, where their mean square is d. What their scores change by where an
+    anchor is away by a vector, in all directions alike, has at most this part of its length: a matrix
+    between 0 and 1 with the trace t has a mean square of t min(1, t)/d.
+
+    Examples
+    --------
+    >>> from dpstats.score_rounds.tails import Tail
+    >>> rows = Tail(np.array([3.0, 4.0, 5.0]), np.array([0.05, 0.01, 0.0]))
+    >>> round(most_information(rows, 0.01, 4), 3), most_information(rows, 0.2, 4)
+    (0.1, 1.0)
+    """
+    if share >= rows.share.max():
+        return 1.0
+    length = float(np.interp(-share, -rows.share, rows.lengths))
+    trace = share * length**2 + float(np.interp(length, rows.lengths, rows.excess(2)))
+    return math.sqrt(min(trace * min(1.0, trace) / d, 1.0))
 
 
 def leaning(
-    long: LongScores, seen: Seen, cut: Cut, mu: float, anchor: Anchor, *, doubts: bool = True
+    long: LongScores,
+    seen: Seen,
+    cut: Cut,
+    mu: float,
+    anchor: Anchor,
+    *,
+    doubts: bool = True,
+    stretches: bool = True,
 ) -> Leaning | None:
     """Where scores lean, from the mean of what is far out; None if nowhere.
 
     Noise may be all that is seen, or sampling; and away from the fit all scores lean towards it, long
-    ones by their share of the information. Where noise is more than long scores seem to come to
+    ones by their share of the information, which is not known: at most that of the longest rows, and
+    about that of the squares of scores. Where noise is more than long scores seem to come to
     altogether, and public ones do not tell, it takes more to be taken for a direction; without
     ``doubts`` as much: rows of a mean lie on one side as a rule, scores of a fit do not.
 
     The cut in that direction is the one whose noise, at a cost of ``mu``, and loss are smallest
     together. Of what tails may hide beyond it as large a part is taken to point that way as of long
     scores, by one standard deviation more than is seen, which is why it is wider than the ``cut`` of
-    other directions, unless that one's noise is loud already.
+    other directions, unless that one's noise is loud already, or nothing ``stretches``.
 
     Examples
     --------
@@ -166,7 +196,8 @@ def leaning(
     """
     d, n = len(long.mean.value), seen.n
     square, along, every = _beyond(seen.tail, long.length)
-    share = min(max(along / max(d * anchor.square, 1e-300), anchor.share), 1.0)
+    share = min(along / max(d * anchor.square, 1e-300), anchor.most)
+    share = min(max(share, anchor.share), 1.0)
     noise = long.mean.noise_sd**2 + (share * anchor.score) ** 2 / d
     value, noise, square = _with_public(long, noise, square / n, square)
     size = float(np.linalg.norm(value))
@@ -180,7 +211,7 @@ def leaning(
     part = min((size + math.sqrt(noise)) / max(every, 1e-300), 1.0)
     best = Leaning(direction, 1.0, part * seen.most(cut.length, _SURELY))
     stretch = _FINER
-    while stretch < _WIDEST and stretch * cut.length <= loudest:
+    while stretches and stretch < _WIDEST and stretch * cut.length <= loudest:
         wider = Leaning(direction, stretch, part * seen.most(stretch * cut.length, _SURELY))
         if wider.error(cut, n_mu) > best.error(cut, n_mu):
             break

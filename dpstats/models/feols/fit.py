@@ -166,8 +166,15 @@ def two_stages(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
         estimate = without_errors(estimate)
     terms = [ready.design.terms[j] for j in columns.shown]
     cuts = terms, moved.of(lambda values: values[:shown])
-    fit = reported(rounds, made, estimate, None, cuts)
+    leaning = None if rounds.lean is None else np.abs(stages.solve @ _leant(rounds))[:shown]
+    fit = reported(rounds, made, estimate, None, cuts, leaning)
     return PanelFit(fit, second, parameters)
+
+
+def _leant(rounds: LinearRounds) -> Floats:
+    """What errors of the mean score allow for where scores lean."""
+    lean = rounds.lean
+    return np.zeros(len(rounds.anchor)) if lean is None else lean.allowed * lean.direction
 
 
 def _solution(
@@ -186,9 +193,8 @@ def _solution(
     coef = np.linalg.lstsq(stages.x, pooled.coef, rcond=None)[0]
     curvature_sd = rounds.curvature.used_sd
     noise = pooled.noise_sd**2 * np.eye(d) + matrix_noise_covariance(pooled.move, curvature_sd)
-    for one in pooled.left:
+    for one in (*pooled.left, _leant(rounds)):
         noise = noise + np.outer(one, one)
-
     score = made.score.value / cut.slope
     away = pooled.coef - step.anchor
     spread = _residual_variance(made, score, away, stages, used, rounds.square_floor)

@@ -34,7 +34,14 @@ from dpstats.score_rounds.cuts import (
     most_of,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, newton_step, pool_steps, pool_weighed
-from dpstats.score_rounds.leaning import Anchor, Leaning, LongScores, leaning, seen_by
+from dpstats.score_rounds.leaning import (
+    Anchor,
+    Leaning,
+    LongScores,
+    leaning,
+    most_information,
+    seen_by,
+)
 from dpstats.score_rounds.levels import indicators
 from dpstats.score_rounds.rare_rows import kept_of_levels
 from dpstats.score_rounds.releases import Round, ScoreSession, Shares
@@ -216,6 +223,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     def _late_lean(self) -> Leaning | None:
         """Where scores lean, if the last round cut them clearly farther out than the others did."""
+        if self.oblique is not None:  # whose steps are not along scores
+            return None
         nearest = min(plan.cut.length for plan in self.plans if plan.pooled)
         farther = self.plans[-1].cut.length > _FARTHER * nearest
         return self.lean if self.lean and (self.lean.stretch > 1 or farther) else None
@@ -242,7 +251,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def _alike(self) -> list[Step]:
         """All steps, in coefficients of the last one."""
         *others, last = (one.step for one in self.steps)
-        if self.lean is not None:
+        if self.lean is not None and self.lean.stretch > 1:
             turn = self.lean.turn
             _, inverse = with_inverse(self.curvature.used + self.penalty)
             others = [step.turned(turn, inverse) for step in others]
@@ -323,9 +332,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         cut = self._cut(tail, mu * math.sqrt(shares.score), care, known)
         lean = None
         if long is not None:
-            began = Anchor(self.steps[-1].step.noise_length, cut.unit**2)
-            paid = mu * math.sqrt(shares.score)
-            lean = leaning(long, seen, cut, paid, began)
+            lean = self._leaning(long, seen, cut, mu * math.sqrt(shares.score))
             if lean is not None and self._may_overshoot(lean, cut):
                 self.carefully, last, lean = True, False, None
                 shares = self._shares(near=True, last=False)
@@ -415,18 +422,27 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """What of the scores at the last anchor is far out.
 
         Not at the first anchor, where scores lean towards the fit; nor where long rows weigh less, so
-        that their scores are short. Steps of instruments are not those of a Hessian.
+        that their scores are short. Public rows say where scores of least squares are.
         """
-        lengths = self.session.leverage
-        if self.oblique is not None or lengths is not None or not (self.steps and self.measured):
+        if self.session.leverage is not None or not (self.steps and self.measured):
             return None
         long, far, m = self.far_scores(tail), self.ready.far, self.ready.m
-        if far is None or m is None:
+        if far is None or m is None or self.oblique is not None:
             return long
         unit = tail.quantile
         mean, square = far.between(long.length / unit)
         public = self.ready.at.back.T @ mean * unit
         return replace(long, public=public, public_square=square * unit**2, m=m)
+
+    def _leaning(self, long: LongScores, seen: Seen, cut: Cut, mu: float) -> Leaning | None:
+        """Where scores lean, for a round of cost ``mu``; with instruments they are cut as others are."""
+        d, longer = (
+            len(self.anchor),
+            float(np.interp(long.length, seen.tail.lengths, seen.tail.share)),
+        )
+        most = most_information(self.ready.longer, longer, d)
+        began = Anchor(self.steps[-1].step.noise_length, cut.unit**2, most=most)
+        return leaning(long, seen, cut, mu, began, stretches=self.oblique is None)
 
     def _known_loss(self, seen: Seen) -> Callable[[Floats], Floats]:
         """What a cut takes off scores that are known to be there, though counts may not show them.
