@@ -88,11 +88,13 @@ fit.bounds()[["statement", "value", "probability"]].head(3)
 # A share of 1 % says little by itself. With normal errors cutting 1 % of the rows shortens each of them
 # a little, to both sides alike, and slopes stay where they are. With a long tail to one side 0.5 % of
 # the rows may hold half of the sum of squares. That is why note and allowance speak of what the cut may
-# have moved, and not of the share.
+# have moved, and not of the share. The last round releases it: the mean of what the cut takes off the
+# lengths of scores, of which none counts for more than that of the cut once more.
 #
-# Nobody can see from released numbers all that a cut has moved: intervals are widened by what the
-# released tail of the scores lets expect. Ten draws of the noise at each of three budgets (`error` in
-# standard errors without privacy, `width` of the intervals over theirs):
+# Nobody can see from released numbers all that a cut has moved, least where single rows are farther out
+# than that: intervals are widened by what this mean and counts of the scores let expect. Ten draws of
+# the noise at each of three budgets (`error` in standard errors without privacy, `width` of the
+# intervals over theirs):
 
 # %%
 rows = []

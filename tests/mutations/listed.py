@@ -496,6 +496,13 @@ _CLAIMS = (
         *_replayed("dp_lm, anchored"),
     ),
     _claim(
+        "what a cut takes off moves by half of its length",
+        "dpstats/score_rounds/releases.py",
+        "self._vector(_EXCESS, total, float(steps), clip",
+        "self._vector(_EXCESS, total, steps / 2, clip",
+        *_replayed("dp_lm, anchored"),
+    ),
+    _claim(
         "a row outside limits counts as cut as well",
         "dpstats/score_rounds/rows.py",
         "cut, outside = cut & ~beyond, int(np.count_nonzero(beyond))",
@@ -1978,6 +1985,35 @@ _ALONE = (
         "_public_scale(replace(moments, cross=None), 0.0)",
         "tests/models/feols/test_dp_feols.py::"
         "test_a_constant_added_to_the_response_changes_no_other_coefficient",
+    ),
+    _alone(
+        "what the last cut takes off tells nothing of the tail",
+        "dpstats/models/linear/rounds.py",
+        "        if made.excess is not None:\n",
+        "        if made.excess is not None and not plan.last:\n",
+        "tests/models/linear/test_far_rows.py::test_what_the_last_cut_takes_off_is_in_errors",
+    ),
+    _alone(
+        "what the last cut takes off is taken for what laws foresee, whatever counts say",
+        "dpstats/score_rounds/tails.py",
+        "        part *= own / usual  # counts may say less of the tail, or more, than laws do\n",
+        "",
+        "tests/score_rounds/test_tails.py::test_what_a_cut_takes_off_as_counts_say_changes_nothing",
+    ),
+    _alone(
+        "long scores may have as much of the information as of all squares",
+        "dpstats/models/linear/rounds.py",
+        "cut.unit**2, most=most)",
+        "cut.unit**2)",
+        "tests/models/linear/test_far_rows.py::"
+        "test_errors_that_grow_with_a_column_are_seen_to_lean",
+    ),
+    _alone(
+        "errors with instruments do not allow for scores that lean",
+        "dpstats/models/feols/fit.py",
+        "    return np.zeros(len(rounds.anchor)) if lean is None else lean.allowed * lean.direction\n",
+        "    return np.zeros(len(rounds.anchor))\n",
+        "tests/models/linear/test_far_rows.py::test_instruments_allow_for_scores_that_lean",
     ),
     _alone(
         "many outliers excuse a body that foresees more than is counted",

@@ -305,6 +305,17 @@ def test_what_a_cut_takes_off_says_how_much_is_beyond_it() -> None:
     assert given(-5 * capped, 0.5 * capped) < 0.5
 
 
+def test_what_a_cut_takes_off_as_counts_say_changes_nothing() -> None:
+    """Also where laws foresee far more: a cluster of lengths, and next to none beyond it."""
+    lengths = _lengths(4)
+    lengths[:400] = 3.0
+    tail, quantile = _tail(lengths, 2.0, 4)
+    cut, n = 2.4 * quantile, len(lengths)
+    own, beyond = np.interp([cut, 2 * cut], tail.lengths, tail.excess())
+    found = tail.with_excess(n, cut, float(own - beyond), float(own) / 20)
+    assert 0.8 < np.interp(cut, found.lengths, found.excess()) / own < 1.25
+
+
 def test_a_tail_that_ends_before_a_cut_is_left_as_it_is() -> None:
     lengths = np.minimum(_lengths(3), 1.5)
     tail, _ = _tail(lengths, 1e-3, 3)
