@@ -115,7 +115,8 @@ class Tail:
         if not (own > 0 and usual > 0):
             return self
         part *= own / usual  # counts may say less of the tail, or more, than laws do
-        variance = sd**2 + (_MISFIT * part) ** 2 + part * length / n  # rows are a sample of their law
+        # a law may be wrong by a tenth, and rows are a sample of it
+        variance = sd**2 + (_MISFIT * part) ** 2 + part * length / n
         likely = -((mean - part) ** 2 / variance + np.log(variance)) / 2
         given = weight * np.exp(likely - likely[weight > 0].max())
         every = np.zeros_like(self.weight)

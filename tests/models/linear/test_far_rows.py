@@ -21,7 +21,9 @@ def test_errors_that_grow_with_a_column_are_seen_to_lean() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         rows = pd.DataFrame({"x": rng.lognormal(0, 0.6, _N), "z": rng.normal(size=_N)})
-        fit = dp_lm("y ~ x + z", rows.assign(y=rows.x * rng.lognormal(-0.5, 1, _N)), mu=0.5, seed=seed)
+        fit = dp_lm(
+            "y ~ x + z", rows.assign(y=rows.x * rng.lognormal(-0.5, 1, _N)), mu=0.5, seed=seed
+        )
         named += "leaning scores" in fit.diagnostics().index
         assert (np.abs(fit.coef() - [0, 1, 0]) < 6 * fit.se()).all()
     assert named > 5
