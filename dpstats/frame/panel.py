@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpstats.arguments import listed
 from dpstats.errors import FormulaError, PublicDataError, SchemaError
 from dpstats.frame.by_person import PersonsBlock, public_persons
 from dpstats.frame.design import Design
@@ -103,6 +104,7 @@ def panel_moments(
     if within:
         _require_variation(moments, person)
     _require_references(moments, formula)
+    _require_apart(moments, columns, formula)
     # by all public rows, as many as tell what varies within persons or not
     replace(moments, m=columns.public_rows).require_full_rank()
     return moments, columns
@@ -279,18 +281,42 @@ def _require_rows_for_levels(
             )
 
 
+_SLOPES = (
+    r"(?<![\w.])i\(\s*(?P<name>[\w.]+)\s*,\s*(?P<other>[\w.]+)\s*\)",
+    r"(?<![\w.:])(?P<other>[\w.]+)\s*:\s*(?P<coded>(?:factor|C)\(\s*(?P<name>[\w.]+)\s*\))",
+    r"(?P<coded>(?:factor|C)\(\s*(?P<name>[\w.]+)\s*\))\s*:\s*(?P<other>[\w.]+)",
+)
+"""A column times every level of a factor, as people write it."""
+
+
 def _require_references(moments: PublicMoments, formula: PanelFormula) -> None:
-    """Raise where all levels of an i(f, x) are among columns that depend on each other."""
-    involved = {name.partition(":")[2] for name in moments.dependent()}
-    for name, other in re.findall(r"(?<![\w.])i\(\s*([\w.]+)\s*,\s*([\w.]+)\s*\)", formula.text):
+    """Raise where a column times all levels of a factor is among columns that depend on each other."""
+    involved = {part for name in moments.dependent() for part in name.split(":")}
+    for found in (one for written in _SLOPES for one in re.finditer(written, formula.text)):
+        name, other = found["name"], found["other"]
+        coded = found.groupdict().get("coded") or f"C({name})"
         levels = moments.design.columns[name].levels or ()
-        if levels and all(f"C({name})[{level}]" in involved for level in levels):
+        if levels and all(f"{coded}[{level}]" in involved for level in levels):
             raise PublicDataError(
-                f"`i({name}, {other})` has a column for every level of `{name}`; their sum is "
+                f"`{found[0]}` has a column for every level of `{name}`; their sum is "
                 f"`{other}`, which the effects absorb. Leave one level out, with which the others "
                 f"are compared: "
                 f"i({name}, {other}, ref={levels[0]!r})."
             )
+
+
+def _require_apart(moments: PublicMoments, columns: PanelColumns, formula: PanelFormula) -> None:
+    """Raise where effects determine a column, as those of persons and years do experience."""
+    involved, effects = moments.dependent(), {moments.terms[j] for j in columns.effects}
+    own = [name for name in involved if name not in effects]
+    # by fewer rows anything may be determined
+    if own and len(own) < len(involved) and (columns.public_rows or 0) >= 2 * len(moments.terms):
+        named, of = listed([level_name(name) for name in own], "`"), listed(formula.effects, "`")
+        raise PublicDataError(
+            f"the public rows show that the effects of {of} determine {named}, as those of persons and "
+            f"years do a count of years: they absorb it, whatever the number of rows. Leave "
+            f"`{level_name(own[-1])}` out, or the effects."
+        )
 
 
 def _as_person(name: str, person: str | None) -> str:

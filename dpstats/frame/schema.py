@@ -161,6 +161,9 @@ def require_column(table: Table, name: str, why: str) -> None:
     if name not in table.names:
         near = nearest(name, table.names)
         constant = "" if near or name not in _CONSTANTS else f"; {_CONSTANTS[name]}"
+        odd = [n for n in table.names if name in n and n in why and not n.isidentifier()]
+        if odd and odd[0] == odd[0].strip():
+            near, constant = None, f"; write the column '{odd[0]}' between backticks, `{odd[0]}`"
         has = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
         raise SchemaError(
             f"the table has no column `{name}`, which {why} needs"

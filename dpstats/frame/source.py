@@ -106,6 +106,8 @@ def open_source(data: Any) -> OneTable | Blocks | ParquetFiles | TextFiles | Das
         return Blocks(data)
     if isinstance(data, list | tuple) or (isinstance(data, Iterable) and _reusable(data)):
         return Blocks(lambda: data)
+    if isinstance(data, dict):
+        raise SchemaError("a dict is no table yet: pd.DataFrame(data) makes one of its columns.")
     raise SchemaError(
         "a table is a pandas, polars or pyarrow DataFrame/Table, a Dask DataFrame, the path of a "
         "Parquet file or folder or of a CSV file, a list of tables, or a function that returns tables "

@@ -167,12 +167,14 @@ def tail_note(
     formula: str = "",
     *,
     in_sight: bool = True,
+    families: bool = True,
 ) -> tuple[str, ...]:
     """Where what was cut may move coefficients by more than their intervals allow for.
 
     ``share`` says how many scores were cut; from ``allowed`` standard errors on, of what the cuts
     hardly exceed, a note is printed. It says that noise may hide a tail where counts show little of
-    one and do not exclude it, or are not ``in_sight``. Intervals allow for what is expected beyond a cut
+    one and do not exclude it, or are not ``in_sight``; and names other ``families`` where a function has
+    some. Intervals allow for what is expected beyond a cut
     (`allowance_line`); they fail where more is there, as a few rows that noise hides.
     """
     doubtful = moved.most > allowed
@@ -184,7 +186,9 @@ def tail_note(
     clear, helps = in_sight and most > _CLEAR, "A larger budget helps."
     rare = any("[T." in term for term in terms)
     if not _is_logarithm(formula):
-        other = "a logarithm of the response, where it is positive, or another family"
+        other = "a logarithm of the response, where it is positive" + (
+            ", or another family" if families else ""
+        )
         helps = (
             f"{other.capitalize()}, or a larger budget, helps."
             if clear
@@ -256,7 +260,7 @@ def hidden_note(
 ) -> tuple[str, ...]:
     """Where coefficients lean on directions that the noise hides, or on columns that are not there.
 
-    ``within``: effects of persons are taken out.
+    ``nothing``: those, of a fit without public rows; ``within``: effects of persons are taken out.
     """
     absent = np.zeros(len(terms), dtype=np.bool_) if nothing is None else nothing
     notes = []
@@ -275,13 +279,14 @@ def hidden_note(
             "effect, and columns that go with it some of the rest." + _as_marks(terms, absent)
         )
     if (unknown & ~absent).any():
+        public = "" if nothing is None else " public rows that differ in it,"
         absorbed = " within persons (what never changes in one is absorbed)" if within else ""
         notes.append(
             f"The noise hides {_some(terms, unknown & ~absent)}: too few rows differ in it{absorbed}, "
             "other columns say nearly the same, or a few rows lie so far out in one that these hide the "
             "others. No standard errors are given there, and the estimates may be little but noise. "
-            "More rows or budget, fewer or broader levels, or the logarithm of a column with a long "
-            "tail, help." + _powers(terms, unknown) + _first_levels(terms, unknown)
+            f"More rows or budget,{public} fewer or broader levels, or the logarithm of a column with a "
+            "long tail, help." + _powers(terms, unknown) + _first_levels(terms, unknown)
         )
     return tuple(notes)
 

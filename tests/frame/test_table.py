@@ -146,8 +146,13 @@ def test_tables_that_are_refused(clean, private):
         open_rows(design, private.rename(columns={"x": "x "}))
     with pytest.raises(SchemaError, match="text"):
         open_rows(design, private.rename(columns={"x": 1}))
-    with pytest.raises(SchemaError, match="pandas, polars or pyarrow"):
+    with pytest.raises(SchemaError, match=r"pd\.DataFrame\(data\) makes one"):
         open_rows(design, {"x": [1.0]})
+    with pytest.raises(SchemaError, match="pandas, polars or pyarrow"):
+        open_rows(design, 3.0)
+    odd = learn_design("y ~ x", clean).formula.replace("x", "x-y")
+    with pytest.raises(SchemaError, match="between backticks, `x-y`"):
+        learn_design(odd, clean.rename(columns={"x": "x-y"}))
     # a duplicated column that is not used is nobody's business
     open_rows(design, pd.concat([private, private[["z"]]], axis=1))
 

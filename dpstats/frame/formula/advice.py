@@ -114,6 +114,8 @@ def misread(formula: str, tokens: Sequence[tuple[str, str, int]]) -> str | None:
     left = formula.partition("~")[0].strip()
     if re.search(r"(?<![\w.])\d[\d.]*\s*[*/^]|[*/^]\s*\d", left) and not re.search(r"[({`]", left):
         return f"arithmetic on the response belongs inside I(): write 'I({left}) ~ ...'"
+    if "|>" in formula or "%>%" in formula:
+        return "a function is written around its column, log(x), not behind a pipe"
     for k, (text, kind, _) in enumerate(tokens):
         if kind == "operator" and re.search(r"[!&<>]|==", text):
             return _LOGIC

@@ -119,7 +119,7 @@ def _solved(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     """The rounds of a fit, and what they come to."""
     if columns.excluded:
         return two_stages(rounds, columns)
-    fit = solved_by_rounds(rounds, columns.effects)
+    fit = solved_by_rounds(rounds, columns.effects, families=False)
     estimate = without_effects(fit.estimate, columns.shown, columns.effects)
     fit = replace(fit, estimate=estimate, system=None)
     assert fit.summary is not None
@@ -167,7 +167,7 @@ def two_stages(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     terms = [ready.design.terms[j] for j in columns.shown]
     cuts = terms, moved.of(lambda values: values[:shown])
     leaning = None if rounds.lean is None else np.abs(stages.solve @ _leant(rounds))[:shown]
-    fit = reported(rounds, made, estimate, None, cuts, leaning)
+    fit = reported(rounds, made, estimate, None, cuts, leaning, families=False)
     return PanelFit(fit, second, parameters)
 
 

@@ -193,10 +193,12 @@ def anchored_if_near(
     return solved_by_rounds(LinearRounds.of(session, ready, ridge))
 
 
-def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> LinearFit:
+def solved_by_rounds(
+    rounds: LinearRounds, effects: Sequence[int] = (), *, families: bool = True
+) -> LinearFit:
     """The rounds of a fit, and what they come to.
 
-    No note speaks of ``effects``, columns that no table shows.
+    No note speaks of ``effects``, columns that no table shows. ``families``: see `tail_note`.
     """
     ready, ridge = rounds.ready, rounds.ridge
     made = rounds.run()
@@ -229,7 +231,8 @@ def solved_by_rounds(rounds: LinearRounds, effects: Sequence[int] = ()) -> Linea
     spoken_of = without_errors(estimate, np.isin(np.arange(len(terms)), effects))
     given = solved.moved.of(lambda values: where_given(values, spoken_of))
     leaning = None if solved.leaning is None else where_given(solved.leaning, spoken_of)
-    fit = reported(rounds, made, estimate, solved.system, (terms, given), leaning)
+    cuts = terms, given
+    fit = reported(rounds, made, estimate, solved.system, cuts, leaning, families=families)
     if not lost:
         return fit
     alone, persons = not ready.arrived, rounds.session.persons
@@ -315,10 +318,13 @@ def reported(
     system: ReleasedSystem | None,
     cuts: tuple[Sequence[str], Moved],
     leaning: Floats | None = None,
+    *,
+    families: bool = True,
 ) -> LinearFit:
     """The fit with its diagnostics and notes.
 
-    ``cuts``: terms, and what cuts may have moved them; ``leaning``: see `Solution`.
+    ``cuts``: terms, and what cuts may have moved them; ``leaning``: see `Solution`; ``families``: see
+    `tail_note`.
     """
     (terms, moved), ready, session, ridge = cuts, rounds.ready, rounds.session, rounds.ridge
     design, n, persons = ready.design, session.n, session.persons
@@ -364,7 +370,9 @@ def reported(
     if rounds.measured:
         formula = design.formula
         seen = not out_of_sight(rounds.noise_sd, n)
-        tail = tail_note(terms, moved, summary.cut_share, _NOTED, formula, in_sight=seen)
+        tail = tail_note(
+            terms, moved, summary.cut_share, _NOTED, formula, in_sight=seen, families=families
+        )
         cautions = tail or unseen_note(rounds.noise_sd, n, formula)
         if not cautions:
             cautions = more_cut_note(summary, rounds.foreseen(), formula)

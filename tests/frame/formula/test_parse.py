@@ -38,6 +38,8 @@ def test_multipart_formulas_are_refused(formula):
         ("y ~ g == 'a'", r"I\(g == 'a'\)"),
         ("y ~ g %in% c('a')", r"I\(g %in%"),
         ("y ~ x %% 2", r"I\(x %% 2\)"),
+        ("y ~ x |> log", r"around its column, log\(x\)"),
+        ("y ~ x %>% log", r"around its column, log\(x\)"),
         ("y ~ x, z", "joined by \\+"),
         ("y ~ I(g = 'a')", r"write I\(g == 'a'\)"),
         ("y ~ max(x, z)", r"write pmax\(x, z\)"),

@@ -459,6 +459,21 @@ def test_an_event_study_without_a_reference_is_told_of_one() -> None:
     assert fit.coef().index[0] == "year::2008:x"  # what varies within persons needs none
 
 
+@pytest.mark.parametrize("term", ["treat:factor(year)", "C(year):treat"])
+def test_a_column_times_every_year_is_answered_by_a_reference(term: str) -> None:
+    with pytest.raises(PublicDataError, match=r"i\(year, treat, ref=2008\)\.$"):
+        dp_feols(f"y ~ x + {term} | who + year", _PRIVATE, _PUBLIC, mu=1, person="who")
+
+
+def test_what_effects_determine_is_said_to_be_absorbed() -> None:
+    """As experience by persons and years; more public rows were asked for."""
+    private, public = (t.assign(exper=t.year - 2000 + t.who % 7) for t in (_PRIVATE, _PUBLIC))
+    with pytest.raises(
+        PublicDataError, match=r"effects of `who`, `year` determine `exper`.*absorb"
+    ):
+        dp_feols("y ~ x + exper | who + year", private, public, mu=1, person="who")
+
+
 def test_public_rows_without_persons_are_enough() -> None:
     public = _PUBLIC.drop(columns="who")
     fit = dp_feols("y ~ x + d | who", _PRIVATE, public, person="who", **_EXACT)
