@@ -307,6 +307,7 @@ def plan_glm(
         ordinary = ordinary_rows(formula, model, limits, d, None, mean)
         options: dict[str, Any] = {"family": family_shown(model), "mean": mean, "d": d}
         options |= {"limits": limits, **given, "ridge": ridge, "delta": delta, "vcov": vcov}
+        options |= {"iterations": iterations}
         text = call_text("plan_glm", formula, {"n": rows, **options}, unit)
         bare = told(design=ordinary.design, alone=True)
 
@@ -334,7 +335,7 @@ def plan_glm(
     aim = target_of(target_se, moments.terms)
     task = told(design=moments.design, moments=moments, known=known)
     options = {"family": family_shown(model), **given, "delta": delta, "method": method}
-    options |= {"ridge": ridge, "weights": weights, "offset": offset}
+    options |= {"iterations": iterations, "ridge": ridge, "weights": weights, "offset": offset}
     options |= {"limits": limits, "vcov": vcov}
     call = call_text("plan_glm", formula, {"n": rows, **options}, unit)
 
