@@ -55,7 +55,8 @@ class Coefficients:
     @property
     def vcov_of_others(self) -> Floats:
         """The covariance, in which columns that were left out are known to be zero."""
-        return np.where(self.left_out | self.left_out[:, None], 0.0, self.vcov)
+        left_out = self.left_out
+        return np.where(left_out | left_out[:, None], 0.0, self.vcov)
 
     @property
     def known(self) -> bool:
@@ -64,7 +65,8 @@ class Coefficients:
 
     def others(self, at: Sequence[int]) -> list[int]:
         """Those of these columns that were not left out; all, where every one was."""
-        return [j for j in at if not self.left_out[j]] or list(at)
+        left_out = self.left_out
+        return [j for j in at if not left_out[j]] or list(at)
 
     @property
     def statistic(self) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,6 @@ class Solution:
     system : ReleasedSystem
     square : float or None
         Mean squared residual at the estimate, on its degrees of freedom.
-    square_range : (float, float) or None
-        Where it lies by its noise (two standard deviations) and by what its cut may have taken off.
     moved : Moved
     leaning : (d,) array or None
         What the errors of coefficients allow for scores that lean.
@@ -52,7 +50,6 @@ class Solution:
     estimate: Estimate
     system: ReleasedSystem
     square: float | None
-    square_range: tuple[float, float] | None
     moved: Moved
     leaning: Floats | None
 
@@ -207,7 +204,8 @@ def solution(
     error = np.sqrt(np.maximum(np.diag(estimate.vcov), 1e-300))
     moved, most = pooled.excess * reach / error, pooled.most * reach / error
     leaning = None if lean is None else np.hypot(solve @ far, allowed * (solve @ leans))
-    return Solution(estimate, system, square, square_range, Moved(moved, most), leaning)
+    estimate = replace(estimate, dispersion_range=square_range)
+    return Solution(estimate, system, square, Moved(moved, most), leaning)
 
 
 def _mean_square(
@@ -219,7 +217,9 @@ def _mean_square(
     covariance: Floats,
     floor: float,
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """`Solution.square` and its range: the last round released it at its anchor.
+    """`Solution.square`: the last round released it at its anchor.
+
+    And where it lies by its noise (two standard deviations) and by what its cut may have taken off.
 
     The estimate is ``away`` from there, by a move whose noise has this ``covariance``.
     """

@@ -182,9 +182,7 @@ def moments_fit(
     return np.asarray(first + np.linalg.solve(moment, rest) / slope)
 
 
-def information_whitening(
-    information: Floats, moment: Floats, unseen: Floats, blend: float = BLEND
-) -> Whitening:
+def information_whitening(information: Floats, moment: Floats, unseen: Floats) -> Whitening:
     """Whitening by the public information matrix, a fifth of it by the second moment.
 
     In coordinates where the information is the identity, noise that is alike in all directions is alike
@@ -193,8 +191,8 @@ def information_whitening(
     (`PublicRows.unseen`).
     """
     mean = float(np.trace(np.linalg.solve(moment, information))) / len(moment)
-    second = mean * (blend * moment + unseen)
-    return equilibrated_whitening((1 - blend) * information + second)
+    second = mean * (BLEND * moment + unseen)
+    return equilibrated_whitening((1 - BLEND) * information + second)
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,7 @@ def _finished(rounds: GlmRounds, made: Round, task: GlmTask) -> GlmFit:
     apart: tuple[str, ...] = ()
     if rounds.persons is None:
         rates = n * root.T @ curvature.used @ root
-        apart = one_outcome_note(family, task.design, rates, rounds.unseen, n)
+        apart = one_outcome_note(family, task.design, rates, rounds.counts_sd, n)
     if family.binary and start.rows is not None:
         known = family.mean(start.rows.x @ coef + start.rows.offset)
         apart = SEPARATED if separated(known, n, mu, len(coef)) else apart
@@ -292,7 +292,7 @@ class _Ended:
     def estimate(self) -> Estimate:
         """The estimate, with errors of what can be seen only."""
         start = self.rounds.start
-        estimate = replace(self.solved.estimate, dispersion_range=self.solved.square_range)
+        estimate = self.solved.estimate
         if not start.enough:
             return without_columns(estimate)
         if self.apart or self.unsettled or self.hardly:
@@ -334,7 +334,7 @@ class _Ended:
             *self._steps(),
             *allowance_line(terms, expected, _widening(rounds)),
             *leaning_line(terms, self.solved.leaning, estimate),
-            *unseen_line(rounds.unseen, rounds.session.persons),
+            *unseen_line(rounds.counts_sd, rounds.session.persons),
         )
 
     def _steps(self) -> list[Diagnostic]:
@@ -360,12 +360,12 @@ class _Ended:
         if not curvature.resolved or family.binary:
             return ()
         n, root = rounds.session.n, rounds.coordinates.root
-        unseen = unseen_note(rounds.unseen, n)
+        unseen = unseen_note(rounds.counts_sd, n)
         known = rounds.start.enough and not self.apart and not self.unsettled
         if unseen or not known or rounds.persons is not None:
             return unseen
         rates = n * root.T @ curvature.used @ root
-        return few_events_note(family, self.task.design, rates, SURE * rounds.unseen)
+        return few_events_note(family, self.task.design, rates, SURE * rounds.counts_sd)
 
     def notes(
         self, estimate: Estimate, cautions: tuple[str, ...], pearson_sd: float
@@ -394,7 +394,7 @@ class _Ended:
         else:
             notes += unbounded_note(design, estimate, start.design_moments(), family, alone)
         if start.rows is not None:
-            notes += stray_note(rounds.stray, rounds.unseen, n)
+            notes += stray_note(rounds.stray, rounds.counts_sd, n)
         notes += outside_note(design, summary.outside, summary.share_sd) + cautions
         if self.made.outer is None:
             notes += overdispersed_note(family, self.solved.square, pearson_sd)

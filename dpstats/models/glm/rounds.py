@@ -115,7 +115,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
         The effects of levels and marks.
     expected : Expected or None
         Scores of typical rows at the anchor, under the model.
-    unseen, stray, beyond : float
+    counts_sd, stray, beyond : float
         Noise of the counts of scores there; how many are longer than rows are known to be; and what they
         may have beyond the last cut.
     seen : list of ReleasedInformation
@@ -140,14 +140,14 @@ class GlmRounds(ScoreRounds[GlmStep]):
     trials: bool
     bounded: bool
     few: NDArray[np.bool_]
-    expected: Expected | None = None
-    beyond: float = 0.0
-    seen: list[ReleasedInformation] = field(default_factory=list)
-    curvature: Curvature | None = None
-    lines: list[Diagnostic] = field(default_factory=list)
-    unseen: float = 0.0
-    stray: float = 0.0
-    turned_at: int = 0
+    expected: Expected | None = field(default=None, init=False)
+    beyond: float = field(default=0.0, init=False)
+    seen: list[ReleasedInformation] = field(default_factory=list, init=False)
+    curvature: Curvature | None = field(default=None, init=False)
+    lines: list[Diagnostic] = field(default_factory=list, init=False)
+    counts_sd: float = field(default=0.0, init=False)
+    stray: float = field(default=0.0, init=False)
+    turned_at: int = field(default=0, init=False)
 
     def plan(self) -> RoundPlan:
         session, shares, price = self.session, self.shares, self.price
@@ -165,7 +165,7 @@ class GlmRounds(ScoreRounds[GlmStep]):
             session.information_lengths(part * lengths_share, at, windows),
             session.score_lengths((1 - part) * lengths_share, at, windows, fine),
         )
-        self.unseen = histograms[1].noise_sd
+        self.counts_sd = histograms[1].noise_sd
         seen = self.seen
         level = abs(float(np.trace(seen[-1].matrix))) / d if seen else self.start.level
         lengths, square = self._scales(histograms, d * level)

@@ -215,7 +215,7 @@ def solved_by_rounds(
         square_floor=rounds.square_floor,
         persons=ready.persons,
     )
-    estimate = replace(solved.estimate, dispersion_range=solved.square_range)
+    estimate = solved.estimate
     lost = not (ready.enough and rounds.settled())
     if not ready.enough:
         estimate = without_columns(estimate)
@@ -345,7 +345,7 @@ def reported(
         *_far_rows_line(rounds),
         *allowance_line(terms, moved.expected, WIDENING),
         *leaning_line(terms, leaning, estimate),
-        *unseen_line(rounds.noise_sd, persons),
+        *unseen_line(rounds.counts_sd, persons),
     )
     unknown, within = np.isnan(np.diag(estimate.sampling)), session.within
     if ready.arrived:
@@ -369,11 +369,11 @@ def reported(
     cautions: tuple[str, ...] = ()
     if rounds.measured:
         formula = design.formula
-        seen = not out_of_sight(rounds.noise_sd, n)
+        seen = not out_of_sight(rounds.counts_sd, n)
         tail = tail_note(
             terms, moved, summary.cut_share, _NOTED, formula, in_sight=seen, families=families
         )
-        cautions = tail or unseen_note(rounds.noise_sd, n, formula)
+        cautions = tail or unseen_note(rounds.counts_sd, n, formula)
         if not cautions:
             cautions = more_cut_note(summary, rounds.foreseen(), formula)
         if not cautions and rounds.rests_on_few():

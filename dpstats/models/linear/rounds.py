@@ -111,7 +111,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     ----------
     ready : Prepared
     ridge : float
-    measured, noise_sd : bool, float
+    measured, counts_sd : bool, float
         Whether the last counts of scores showed their scale, and the noise of these counts.
     before : float or None
         Scale of the scores in the round before.
@@ -129,10 +129,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     ready: Prepared
     ridge: float
-    measured: bool = True
-    noise_sd: float = 0.0
-    before: float | None = None
     oblique: Floats | None = None
+    measured: bool = field(default=True, init=False)
+    counts_sd: float = field(default=0.0, init=False)
+    before: float | None = field(default=None, init=False)
     scores: list[Seen] = field(default_factory=list, init=False)
     looks: list[Look] = field(default_factory=list, init=False)
     unforeseen: Unforeseen | None = field(default=None, init=False)
@@ -372,7 +372,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         at = self.anchor - self.carried
         histogram = self.session.score_lengths(share, at, (None, window), fine)
         quantile = histogram.quantile(0.9)
-        self.measured, self.noise_sd = quantile is not None, histogram.noise_sd
+        self.measured, self.counts_sd = quantile is not None, histogram.noise_sd
         return histogram, quantile or guess or histogram.peak()
 
     @property
