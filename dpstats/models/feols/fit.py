@@ -38,12 +38,11 @@ from dpstats.score_rounds.cuts import WIDENING
 from dpstats.score_rounds.estimate import (
     Estimate,
     Moved,
-    filled_share,
     matrix_noise_covariance,
     moments_least_squares,
     without_errors,
 )
-from dpstats.score_rounds.releases import Round, RowSummary, ScoreSession
+from dpstats.score_rounds.releases import Round, ScoreSession
 from dpstats.score_rounds.rounds import RoundsTask, summary_of
 from dpstats.score_rounds.solution import UsedRows, shrunk_meat
 
@@ -123,13 +122,9 @@ def _solved(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     estimate = without_effects(fit.estimate, columns.shown, columns.effects)
     fit = replace(fit, estimate=estimate, system=None)
     assert fit.summary is not None
-    return PanelFit(fit, None, _parameters(rounds.session, columns, fit.summary))
-
-
-def _parameters(session: ScoreSession, columns: PanelColumns, summary: RowSummary) -> float:
-    """Coefficients of the regressors, and as many effects as persons count."""
-    count = filled_share(summary.empty_share, summary.share_sd)
-    return len(columns.regressors) + (session.n * count if session.within else 0.0)
+    count = len(columns.regressors)
+    used = UsedRows.of(rounds.session, fit.summary, rounds.ready.persons, count)
+    return PanelFit(fit, None, count + used.absorbed)
 
 
 def _start(moments: PublicMoments | None, columns: PanelColumns) -> Floats | None:
@@ -146,18 +141,17 @@ def _start(moments: PublicMoments | None, columns: PanelColumns) -> Floats | Non
 
 def two_stages(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     """Score rounds whose steps are those of two-stage least squares, and what they come to."""
-    session, ready = rounds.session, rounds.ready
+    ready = rounds.ready
     root = ready.at.root
     x, z = np.asarray(columns.regressors), np.asarray(columns.instruments)
     stages = TwoStages(root[:, x], root[:, z])
     rounds.oblique = stages.oblique
     made = rounds.run()
-    estimate, last, spread, moved = _solution(rounds, made, stages)
-    parameters = _parameters(session, columns, summary_of(made))
-    absorbed = parameters - len(columns.regressors)
+    used = UsedRows.of(rounds.session, summary_of(made), ready.persons, len(x))
+    estimate, last, spread, moved = _solution(rounds, made, stages, used)
     second = None
     if stages.apart:
-        second = _second_stage(rounds, stages, last, spread, columns, estimate, absorbed)
+        second = _second_stage(rounds, stages, last, spread, columns, estimate, used)
     shown = len(columns.shown)
     estimate = without_effects(estimate, range(shown), range(shown, len(x)))
     hidden = ready.hidden is not None and bool(ready.hidden.any())
@@ -168,7 +162,7 @@ def two_stages(rounds: LinearRounds, columns: PanelColumns) -> PanelFit:
     cuts = terms, moved.of(lambda values: values[:shown])
     leaning = None if rounds.lean is None else np.abs(stages.solve @ _leant(rounds))[:shown]
     fit = reported(rounds, made, estimate, None, cuts, leaning, families=False)
-    return PanelFit(fit, second, parameters)
+    return PanelFit(fit, second, len(x) + used.absorbed)
 
 
 def _leant(rounds: LinearRounds) -> Floats:
@@ -178,7 +172,7 @@ def _leant(rounds: LinearRounds) -> Floats:
 
 
 def _solution(
-    rounds: LinearRounds, made: Round, stages: TwoStages
+    rounds: LinearRounds, made: Round, stages: TwoStages, used: UsedRows
 ) -> tuple[Estimate, FinalScore, float, Moved]:
     """Coefficients of the regressors with both covariances, and what is known of u e at them.
 
@@ -187,9 +181,7 @@ def _solution(
     """
     assert made.score is not None
     cut, step, pooled = rounds.plans[-1].cut, rounds.steps[-1].step, rounds.pooled()
-    session, (d, k) = rounds.session, stages.x.shape
-    used = UsedRows.of(session, summary_of(made), rounds.ready.persons, k)
-    solve = stages.solve
+    (d, k), solve = stages.x.shape, stages.solve
     coef = np.linalg.lstsq(stages.x, pooled.coef, rcond=None)[0]
     curvature_sd = rounds.curvature.used_sd
     noise = pooled.noise_sd**2 * np.eye(d) + matrix_noise_covariance(pooled.move, curvature_sd)
@@ -258,14 +250,14 @@ def _second_stage(
     spread: float,
     columns: PanelColumns,
     estimate: Estimate,
-    absorbed: float,
+    used: UsedRows,
 ) -> SecondStage:
     ready, sd = rounds.ready, rounds.curvature.used_sd
     root, terms = ready.at.root, ready.design.terms
     exogenous = [j for j in columns.regressors if j not in columns.endogenous]
     w, extra = root[:, exogenous], root[:, list(columns.excluded)]
     each = estimate.n / rounds.session.n  # rows behind a term of the sums
-    free = max(estimate.n - absorbed - stages.z.shape[1], 1.0)
+    free = max(estimate.n - used.absorbed - stages.z.shape[1], 1.0)
     first = tuple(
         (terms[j], first_stage_test(root[:, j], w, extra, sd, free)) for j in columns.endogenous
     )
