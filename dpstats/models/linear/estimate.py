@@ -38,11 +38,6 @@ class DeclaredBounds:
     response: float
 
 
-def explained(cross: Floats, back: Floats) -> float:
-    """Mean square of the public fit, cross' S^-1 cross."""
-    return float(((back.T @ cross) ** 2).sum())
-
-
 def condition_lines(public: Floats, released: Floats) -> tuple[Diagnostic, ...]:
     """Average condition number (1/d) sum lambda_i / lambda_min before and after whitening."""
     before, after = (average_condition(m) for m in (public, released))

@@ -14,7 +14,6 @@ from dpstats.models.linear.estimate import (
     DeclaredBounds,
     LinearFit,
     condition_lines,
-    explained,
     matrix_warnings,
 )
 from dpstats.models.linear.releases import LinearSession
@@ -26,6 +25,7 @@ from dpstats.score_rounds.estimate import (
     filled_share,
     in_user_units,
     matrix_noise_covariance,
+    moments_least_squares,
     papers_solution,
     without_errors,
 )
@@ -60,9 +60,9 @@ def pmt(
     back = whitening.back
     penalty = ridge * back.T @ back
     coef = np.linalg.solve(released.value + penalty, cross.value)
-    rest = moments.yy - explained(moments.cross, back)
-    known = moments.m is not None and moments.m > d
-    sigma2 = max(rest, 0.0) * moments.m / (moments.m - d) if known else None  # type: ignore[operator]
+    sigma2 = None
+    if moments.m is not None:
+        _, sigma2 = moments_least_squares(moments.gram, moments.cross, moments.yy, moments.m, back)
     usable = floored(released.value, released.noise_sd / 2)
     filled = _filled_by_constant(usable, whitening, released.noise_sd, moments.design)
     estimate, system, positive, resolved = papers_solution(

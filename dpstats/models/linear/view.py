@@ -12,9 +12,9 @@ from dpstats.arrays import Floats
 from dpstats.frame import PublicMoments
 from dpstats.mechanism.lattice import ExactMatrix
 from dpstats.mechanism.passes import RowSource
-from dpstats.models.linear.estimate import explained
 from dpstats.numerics.matrices import Whitening, equilibrated_whitening
 from dpstats.score_rounds.coarse import coarse_map
+from dpstats.score_rounds.estimate import moments_least_squares
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,10 @@ class View:
         shift: Floats = np.zeros(len(moments.terms))
         residual = math.inf
         if moments.cross is not None:
-            shift = back @ (back.T @ moments.cross)
-            rest = max((moments.yy or 0.0) - explained(moments.cross, back), 0.0)
-            residual = math.sqrt(rest)
+            shift, rest = moments_least_squares(
+                moments.gram, moments.cross, moments.yy or 0.0, None, back
+            )
+            residual = math.sqrt(rest or 0.0)
         shift = shift if start is None else start
         whitening = equilibrated_whitening(moments.to_whiten_with())
         back, shift, coarse = coarse_map(rows, whitening.back, shift, residual)
