@@ -59,7 +59,10 @@ def predicted(
     index: Any,
     name: str = "fit",
 ) -> pd.Series | pd.DataFrame:
-    """Predictions as R's ``predict`` has them: a Series, or columns where more is asked for."""
+    """Predictions as R's ``predict`` has them: a Series, or columns where more is asked for.
+
+    ``name``: of the Series, or above the columns where it says more than that they are a fit.
+    """
     columns = {"fit": fit}
     if limits is not None:
         columns |= {"lwr": limits[0], "upr": limits[1]}
@@ -67,4 +70,5 @@ def predicted(
         columns["se_fit"] = error
     if len(columns) == 1:
         return pd.Series(fit, index=index, name=name)
-    return pd.DataFrame(columns, index=index)
+    frame = pd.DataFrame(columns, index=index)
+    return frame if name == "fit" else frame.rename_axis(columns=name)

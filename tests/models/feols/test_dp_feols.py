@@ -610,7 +610,9 @@ def test_what_has_no_coefficient_has_no_slope_and_predictions_lack_the_effects()
         "y ~ x + i(year, treat, ref=2010) | who + year", _PRIVATE, _PUBLIC, person="who", mu=3
     )
     assert list(study.comparisons(_PUBLIC).frame.term) == ["x", "treat"]
-    assert study.predict(_PUBLIC.head(2)).name == "fit without the effects of who, year"
+    lacking = "fit without the effects of who, year"
+    assert study.predict(_PUBLIC.head(2)).name == lacking
+    assert study.predict(_PUBLIC.head(2), interval="confidence").columns.name == lacking
     with pytest.raises(ArgumentError, match="`year` is an effect, which was not released"):
         study.slopes(_PUBLIC, variables="year")
     with pytest.raises(ArgumentError, match="reads no column `nope`"):
