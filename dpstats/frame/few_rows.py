@@ -134,5 +134,5 @@ def _straightened(gram: Array, used: npt.NDArray[np.intp]) -> Array:
     """B with B'SB = I for the second moments S of some columns, in the directions that they have."""
     size, inner = np.sqrt(gram[used, used]), gram[np.ix_(used, used)]
     values, vectors = np.linalg.eigh(inner / np.outer(size, size))
-    seen = values > _SEEN * values[-1]
+    seen = values > _SEEN * values.max(initial=0.0)
     return np.asarray(vectors[:, seen] / np.sqrt(values[seen]) / size[:, None])

@@ -417,8 +417,8 @@ class ScoreSession(Session[ScoreRows]):
     ) -> Release | None:
         if total is None or clip is None or cost is None:
             return None
-        steps = self._rows.grid.steps
-        return self._vector(_EXCESS, total, float(steps), clip / steps / self.n, cost)
+        fine = self._rows.grid.fine
+        return self._vector(_EXCESS, total, float(fine), clip / fine / self.n, cost)
 
     def _mean_of(self, what: str, total: Integers, length: float, cost: Cost) -> Release:
         """A mean of vectors that are no longer than ``length``."""

@@ -130,8 +130,8 @@ class Vectors:
         return cls(z, norm, factor)
 
     def lengths(self) -> Floats:
-        """How long each is."""
-        return np.asarray(self.norm * np.abs(self.factor))
+        """How long each is: 0 where the column is, whatever its factor, which may be infinite."""
+        return np.where(self.norm > 0, self.norm * np.abs(self.factor), 0.0)
 
     def beyond(self, length: float) -> Vectors:
         """What of the longer ones is beyond ``length``, in their directions."""
@@ -410,13 +410,13 @@ class ScoreRows(WhitenedRows[Slab]):
 
         q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
         square^2/steps^2. What the cut takes off |s| counts as ``clip`` at most, and is rounded to
-        clip/steps. A row that is not used counts as empty; or else as outside when a number or its
+        clip/fine. A row that is not used counts as empty; or else as outside when a number or its
         weight lay beyond its limits; or else as cut when its score or its information row was; or else
         as partial: a person some of whose rows are not used.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
         (`Session._moments`: outer products of vectors of length at most ``steps``), 2 fine steps for
-        the score (two vectors of length at most ``fine``), steps for what is cut off (in [0, steps]),
+        the score (two vectors of length at most ``fine``), fine for what is cut off (in [0, fine]),
         steps^2 for the squares (in [0, steps^2]); sqrt(2) for the four counts: a row is in one of them
         at most.
         """
@@ -443,7 +443,7 @@ class ScoreRows(WhitenedRows[Slab]):
                     parts.append(exact_gram(s, self.grid.rows))
                 if cuts.excess:
                     excess = np.clip(scores.lengths() / cuts.clip - 1, 0.0, 1.0)
-                    parts.append(np.rint(steps * excess).astype(np.int64).sum(keepdims=True))
+                    parts.append(np.rint(self.grid.fine * excess).sum(keepdims=True))
             if self.leverage is not None:
                 cut |= self._any(slab, self._weighed(slab) > self.leverage)
             share = self._residual_sizes(slab, e)

@@ -118,7 +118,7 @@ class Tail:
         # a law may be wrong by a tenth, and rows are a sample of it
         variance = sd**2 + (_MISFIT * part) ** 2 + part * length / n
         likely = -((mean - part) ** 2 / variance + np.log(variance)) / 2
-        given = weight * np.exp(likely - likely[weight > 0].max())
+        given = weight * np.exp(np.minimum(likely - likely[weight > 0].max(), 0.0))
         every = np.zeros_like(self.weight)
         every[_not_next_to_nothing(self.weight)] = given / given.sum()
         times = (given * whole).sum() / given.sum() / ((weight * whole).sum() / weight.sum())

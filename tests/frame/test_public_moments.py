@@ -221,6 +221,8 @@ def test_powers_of_a_column_far_from_zero_need_another_origin() -> None:
 def test_a_column_that_is_zero_in_all_public_rows_is_named() -> None:
     with pytest.raises(PublicDataError, match="'x' are zero in every public row"):
         public_moments("~ 0 + x", pd.DataFrame({"x": np.zeros(60)})).determines_columns()
+    with pytest.raises(PublicDataError, match="'x' are zero in every public row"):
+        public_moments("y ~ 0 + x", pd.DataFrame({"x": np.zeros(60), "y": 1.0})).require_full_rank()
 
 
 def test_ridge_is_a_way_out(clean):

@@ -498,9 +498,17 @@ _CLAIMS = (
     _claim(
         "what a cut takes off moves by half of its length",
         "dpstats/score_rounds/releases.py",
-        "self._vector(_EXCESS, total, float(steps), clip",
-        "self._vector(_EXCESS, total, steps / 2, clip",
+        "self._vector(_EXCESS, total, float(fine), clip",
+        "self._vector(_EXCESS, total, fine / 2, clip",
         *_replayed("dp_lm, anchored"),
+    ),
+    _claim(
+        "a row of zeros with an infinite factor has no length",
+        "dpstats/score_rounds/rows.py",
+        "        return np.where(self.norm > 0, self.norm * np.abs(self.factor), 0.0)\n",
+        "        return np.asarray(self.norm * np.abs(self.factor))\n",
+        "tests/score_rounds/test_rows.py::"
+        "test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity",
     ),
     _claim(
         "a row outside limits counts as cut as well",

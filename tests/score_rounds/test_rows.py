@@ -104,6 +104,8 @@ def _releases(
 )
 @example("poisson", ([4e305, 1e305, 0], 1.0, 1.0), ([0.0, 0, 0], 1.0, 1.0), 1e-16, True, False)
 @example("binomial", ([9.0, 0, 0], 1.0, 1.0), ([9.0, 0, 0], 0.0, 1.0), 0.7, True, True)
+@example("linear", ([0.0, 0, 0], 1e300, 1e200), ([0.0, 0, 0], 0.0, 1.0), 0.7, True, False)
+@example("linear", ([1e200, 0, 0], 1e300, 1e200), ([1e200, 0, 0], 0.0, 1.0), 0.7, True, False)
 def test_replacing_a_row_moves_no_release_by_more_than_its_sensitivity(
     name: str,
     first: tuple[list[float], float, float],
@@ -369,7 +371,7 @@ def test_no_bound_relies_on_what_a_family_returns() -> None:
     steps = rows.grid.steps
     assert sums.score is not None
     assert sums.excess is not None
-    assert 0 < sums.excess[0] <= _N * steps
+    assert 0 < sums.excess[0] <= _N * rows.grid.fine
     assert sums.information is not None
     assert sums.outer is not None
     assert np.trace(sums.outer.astype(float)) <= _N * steps**2

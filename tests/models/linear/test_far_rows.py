@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from dpstats import dp_feols, dp_lm
 
@@ -62,3 +63,15 @@ def test_instruments_allow_for_scores_that_lean() -> None:
         named += "leaning scores" in fit.diagnostics().index
         assert (np.abs(fit.coef()[["x", "d"]] - 1) < 6 * fit.se()[["x", "d"]]).all()
     assert named > 5
+
+
+@pytest.mark.parametrize("formula", ["y ~ 0 + x + z", "y ~ x + z"])
+def test_no_row_ends_a_call_whatever_it_weighs(formula: str) -> None:
+    """A row of zeros, or one whose squares no float holds, with a score that is infinite."""
+    rng = np.random.default_rng(1)
+    x = rng.lognormal(size=3200)
+    rows = pd.DataFrame({"x": x, "z": rng.normal(size=3200), "y": x + 0.3 * x**2, "w": 2.0})
+    for far in (0.0, 1e200):
+        rows.loc[3199, ["x", "z", "y", "w"]] = [far, 0.0, 1e308, 2.0]
+        fit = dp_lm(formula, rows[200:], rows[:200], weights="w", mu=4, seed=1)
+        assert np.isfinite(fit.coef()).all()
