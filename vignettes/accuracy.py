@@ -120,10 +120,10 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | setting | over least squares | Algorithm 2 (`"pmt"`) over `"anchored"` |
 # |---|---|---|
-# | 100 public rows, mu = 1 | 1.04 | 285 |
-# | public moments of x only, mu = 1 | 1.07 | 277 |
-# | shifted public data (coefficients + 0.3 N(0, I), covariates × 1.3), mu = 1 | 1.00 | 520 |
-# | 100 public rows, epsilon = 1, delta = 1e-5 | 1.27 | 1719 |
+# | 100 public rows, mu = 1 | 1.05 | 284 |
+# | public moments of x only, mu = 1 | 1.07 | 276 |
+# | shifted public data (coefficients + 0.3 N(0, I), covariates × 1.3), mu = 1 | 1.01 | 517 |
+# | 100 public rows, epsilon = 1, delta = 1e-5 | 1.28 | 1710 |
 #
 # Against other algorithms, at delta = 1e-5 (`--part competitors --repeats 20`; before cuts were chosen for
 # intervals, which changes the second column by a few hundredths):
@@ -141,8 +141,8 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | n, mu | 20 public rows | 100 public rows |
 # |---|---|---|
-# | 3 000, 2 | 0.969, width 1.06 | 0.970, width 1.06 |
-# | 10 000, 1 | 0.964, width 1.07 | 0.968, width 1.06 |
+# | 3 000, 2 | 0.969, width 1.06 | 0.968, width 1.05 |
+# | 10 000, 1 | 0.963, width 1.06 | 0.968, width 1.05 |
 # | 100 000, 1 | 0.936, width 1.01 | 0.944, width 1.01 |
 #
 # **Real tables.** Simulated errors are kinder than life. In the next table the population is a real table, of
@@ -153,12 +153,12 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | | linear | generalised linear |
 # |---|---|---|
-# | error over the fit without privacy, median and worst table | 1.13, 2.6 | 1.15, 1.4 |
+# | error over the fit without privacy, median and worst table | 1.13, 2.7 | 1.15, 1.4 |
 # | slopes covered, mean and worst table | 0.96, 0.89 | 0.96, 0.92 |
-# | constant covered, mean and worst table | 0.96, 0.85 | 0.95, 0.77 |
-# | a coefficient beyond 3.29 printed errors and no note ("silent") | 0.11 | 0.008 |
+# | constant covered, mean and worst table | 0.97, 0.85 | 0.95, 0.77 |
+# | a coefficient beyond 3.29 printed errors and no note ("silent") | 0.10 | 0.008 |
 # | the same of fits without privacy, beyond 3.29 of their sandwich errors | 0.068 | 0.022 |
-# | a note, and no such coefficient ("noisy") | 0.08 | 0.007 |
+# | a note, and no such coefficient ("noisy") | 0.04 | 0.007 |
 #
 # So private fits are silently wrong somewhat more often than those without privacy. Half of the silent ones are of one table,
 # film ratings, where 5 of 25 000 rows move least squares by two of its standard errors: neither interval nor note sees so
@@ -170,19 +170,19 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | | linear, mu 1 and 3 | generalised, mu 1 and 3 | linear, mu = 0.3 | generalised, mu = 0.3 |
 # |---|---|---|---|---|
-# | error over the fit without privacy, median and worst table | 1.11, 31 | 1.12, 2.2 | 1.64, 26 | 1.91, 4.0 |
-# | slopes covered, mean and worst table | 0.97, 0.92 | 0.96, 0.87 | 0.94, 0.38 | 0.98, 0.93 |
+# | error over the fit without privacy, median and worst table | 1.11, 33 | 1.12, 2.2 | 1.64, 26 | 1.91, 4.0 |
+# | slopes covered, mean and worst table | 0.98, 0.91 | 0.96, 0.87 | 0.94, 0.38 | 0.98, 0.93 |
 # | constant covered, mean and worst table | 0.97, 0.78 | 0.96, 0.83 | 0.94, 0.14 | 0.96, 0.75 |
-# | silent; the same without privacy | 0.023; 0.006 | 0.017; 0.013 | 0.013; 0.006 | 0.003; 0.005 |
-# | noisy | 0.049 | 0.020 | 0.60 | 0.38 |
+# | silent; the same without privacy | 0.020; 0.006 | 0.017; 0.013 | 0.013; 0.006 | 0.003; 0.005 |
+# | noisy | 0.022 | 0.020 | 0.60 | 0.38 |
 #
 # The worst table has one donor's last gift of 10 000 beside gifts of 10 to 100: it decides least squares, and no
 # private fit may follow it. At mu = 0.3 most of these tables, of 1400 to 6000 rows, are too small, and notes say so.
 #
 # In the fits of the first table the simulated distance, of noise alone, is larger than the real one to the fit without
 # privacy in 0.75 and 0.79 (linear and generalised linear); the estimated one, which adds what cuts may have moved, in
-# 0.97 and 0.94. Sigma over that of least squares without privacy: quantiles (5, 25, 50, 75, 95 %) 0.74, 0.97, 1.00, 1.00, 1.03; the
-# range printed beside it holds that in 0.92. Sigma is too low where a few rows make most of the squares (medical costs 0.6
+# 0.97 and 0.94. Sigma over that of least squares without privacy: quantiles (5, 25, 50, 75, 95 %) 0.72, 0.97, 0.99, 1.00, 1.04; the
+# range printed beside it holds that in 0.91. Sigma is too low where a few rows make most of the squares (medical costs 0.6
 # to 0.7, wages 0.9, whose dozen longest the range cannot see either). To add what the tail lets expect was tried: it
 # is right for lognormal errors, and doubles sigma where long rows, not long errors, make the tail.
 #
@@ -200,47 +200,47 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | rows | error | width | cover (without privacy) | far, silent | a note |
 # |---|---|---|---|---|---|
-# | lognormal errors, n = 2000, mu = 1, public rows | 0.70 | 1.37 | 0.99 (0.95) | 0, 0 | 0.13 |
-# | the same, n = 20 000 | 0.45 | 1.07 | 0.94 (0.94) | 0, 0 | 0 |
-# | half of the responses missing, n = 10 000, mu = 1, private rows alone | 0.22 | 1.02 | 0.97 (0.96) | 0, 0 | 1 (it says so) |
-# | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.69 | 1.27 | 0.98 (0.95) | 0, 0 | 0.58 |
-# | the same, 12 % ones, n = 2000 | 2.5 | 2.4 | 0.98 (0.96) | 0.03, 0 | 1 |
-# | the same, fifty ones of 5000 rows, mu = 1 (no coefficients in 0.05); with `limits={"y": (0, 1)}` | 0.65; 0.69 | 1.26; 1.29 | 0.94; 0.97 (0.91) | 0, 0 | 0.10; 0.02 |
-# | the same, fifty of 1000 (in 0.06); with `limits=` | 0.86; 0.95 | 1.57; 1.86 | 0.99; 0.97 (0.93) | 0, 0 | 1 |
-# | `dp_glm`, 2 % outcomes, n = 10 000, mu = 1, 500 public rows | 0.47 | 1.08 | 0.93 (0.94) | 0, 0 | 0 |
-# | the same, alone | 0.81 | 1.28 | 0.93 (0.94) | 0, 0 | 0 |
-# | `dp_glm`, a column that decides (odds of e^3) and twelve levels that do not, n = 5000, mu = 1, 300 public rows; alone | 0.82; 1.2 | 1.2; 1.6 | 0.95; 0.96 (0.96) | 0, 0 | 0; 0.05 |
-# | the same, n = 10 000 | 0.60; 0.79 | 1.1; 1.3 | 0.95; 0.93 (0.92) | 0, 0 | 0 |
-# | `dp_glm`, logit, a level of 3 % of the rows, n = 5000, mu = 1, 300 public rows | 0.67 | 1.09 | 0.98 (0.97) | 0, 0 | 0.03 |
-# | the same, alone | 1.2 | 1.19 | 0.98 (0.97) | 0, 0 | 0.13 |
-# | the same, n = 20 000; a level of 10 %, n = 5000 | 0.57; 0.29 | 1.14; 1.04 | 0.93; 0.96 | 0, 0 | 0 |
-# | `dp_lm` of zeros and ones, the level of 3 %, n = 5000, mu = 1, 300 public rows | 0.68 | 1.5 | 0.97 (0.94) | 0, 0 | 0.08 |
-# | the same, alone | 0.68 | 1.4 | 0.97 (0.94) | 0, 0 | 0.03 |
-# | a mean that bends in an exponential column, n = 5000, mu = 1, 250 public rows | 1.0 | 1.7 | 0.94 (0.96) | 0, 0 | 0.02 |
-# | the same, alone | 0.97 | 2.6 | 0.99 (0.96) | 0, 0 | 0.02 |
-# | the same, n = 20 000, public rows; alone | 1.1; 1.1 | 2.4; 2.5 | 0.98; 0.99 (0.93) | 0, 0 | 0 |
-# | a mean that is capped, in a gamma column, n = 2000, mu = 1, 200 public rows; 1000 | 0.92; 0.78 | 1.4; 1.8 | 0.90; 0.99 (0.97) | 0.03, 0.03; 0, 0 | 0.03; 0.03 |
-# | the same, n = 5000, mu = 0.3 | 1.8; 1.6 | 1.8; 2.5 | 0.77; 0.98 (0.94) | 0.20, 0.15; 0, 0 | 0.15; 0.13 |
-# | the same, n = 18 000, mu = 0.1, 300 public rows; 1000 | 3.6; 2.7 | 2.2; 3.3 | 0.71; 0.93 (0.96) | 0.15, 0.15; 0.03, 0.03 | 0.05; 0.05 |
-# | zeros and ones that bend in a lognormal column, n = 5000, 250 public rows; alone | 1.0; 1.2 | 1.8; 2.7 | 0.94; 0.98 (0.96) | 0.03, 0.03; 0, 0 | 0; 0.02 |
-# | the logarithm of an exponential column; counts that grow with its exponential, public rows | 0.67; 0.89 | 1.5; 1.3 | 0.97; 0.94 (0.98; 0.97) | 0, 0; 0.02, 0.02 | 0.02; 0 |
-# | the logarithm of a lognormal column, n = 20 000, 250 public rows; alone | 1.4; 1.3 | 2.7; 2.3 | 1.00; 0.98 (0.92) | 0, 0; 0.02, 0.02 | 0 |
-# | tanh of a column with t errors of three degrees, n = 20 000, 250 public rows; alone | 1.4; 1.5 | 2.3; 2.4 | 0.98; 0.97 (0.93) | 0.02, 0.02; 0.05, 0.05 | 0 |
-# | **the logarithm of a column that is mostly zero**, with a lognormal rest, n = 5000, 300 public rows; **alone** | 2.3; 2.2 | 1.6; 2.4 | **0.70**; **0.82** (0.86) | 0.23, 0.22; 0.17, 0.17 | 0.02; 0 |
-# | the same, n = 20 000, 300 public rows; alone | 1.8; 1.6 | 2.7; 2.2 | 0.94; 0.91 (0.89) | 0, 0; 0.03, 0.03 | 0 |
-# | half a percent of rows at -999, n = 50 000, mu = 1, alone | 1.3 | 2.0 | 0.99 (0.96) | 0, 0 | 0 |
-# | the same, n = 20 000 | 770 | 240 | 1.00 (0.96) | 0, 0 | 0.77 (no errors) |
-# | half a percent of rows with 20 times as large a value, on the same line, n = 50 000; 20 000 | 7.7; 56 | 3.5; 23 | 0.92; 0.94 (0.96) | 0.02, 0.02; 0.03, 0.03 | 0; 0.02 |
-# | `dp_glm`, log odds that grow with the logarithm of a lognormal column, n = 5000, 250 public rows; alone | 0.77; 0.77 | 1.1; 1.3 | 0.96; 0.96 (0.93) | 0, 0 | 0 |
-# | the same, n = 20 000 | 0.65; 0.45 | 1.1; 1.2 | 0.94; 0.97 (0.96) | 0, 0 | 0 |
-# | `dp_glm`, counts with a rate that is linear in an exponential column, n = 5000, 250 public rows; alone | 1.1; 1.5 | 1.3; 2.2 | 0.91; 0.96 (0.92) | 0.02, 0.02; 0, 0 | 0 |
-# | Poisson, a mean of 0.06, n = 10 000, mu = 1, alone | 0.48 | 1.13 | 0.98 (0.94) | 0, 0 | 0 |
-# | the same, n = 2000 | 0.79 | 1.8 | 0.98 (0.93) | 0, 0 | 0.07 |
-# | Poisson, means of 20 and of 400, n = 10 000, mu = 1, alone | 0.24; 0.24 | 1.04; 1.05 | 0.95; 0.98 (0.93; 0.97) | 0, 0 | 0 |
-# | shares of up to 29 trials, weighted by these, n = 3000, mu = 1, 300 public rows; alone | 0.26; 0.33 | 1.07; 1.09 | 0.97; 0.93 (0.95) | 0, 0 | 0.02; 0 |
-# | rates of counts, weighted by their exposure | 0.35; 0.58 | 1.12; 1.21 | 0.98; 0.98 (0.96) | 0, 0 | 0.02; 0 |
-# | zeros and ones with survey weights of a mean of 10^-4 or 10^4 | 0.30 to 0.38 | 1.04 to 1.07 | 0.96 to 0.99 (0.99) | 0, 0 | 0 |
-# | `dp_mean` of zeros and 5 % lognormal values, n = 50 000, epsilon = 1, alone | 2.6 | 3.1 | 0.93 (0.93) | 0, 0 | 1 |
+# | lognormal errors, n = 2000, mu = 1, public rows | 0.71 | 1.5 | 0.99 (0.95) | 0, 0 | 0.03 |
+# | the same, n = 20 000 | 0.45 | 1.13 | 0.96 (0.94) | 0, 0 | 0 |
+# | half of the responses missing, n = 10 000, mu = 1, private rows alone | 0.25 | 1.03 | 0.97 (0.96) | 0, 0 | 1 (it says so) |
+# | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.72 | 1.26 | 0.97 (0.95) | 0, 0 | 0.03 |
+# | the same, 12 % ones, n = 2000 | 2.6 | 2.5 | 0.97 (0.96) | 0.03, 0 | 1 |
+# | the same, fifty ones of 5000 rows, mu = 1 (no coefficients in 0.05); with `limits={"y": (0, 1)}` | 0.66; 0.72 | 1.27; 1.29 | 0.94; 0.96 (0.91) | 0, 0 | 0.08; 0.02 |
+# | the same, fifty of 1000 (in 0.06); with `limits=` | 0.88; 0.95 | 1.5; 1.9 | 0.99; 0.97 (0.93) | 0, 0 | 1 |
+# | `dp_glm`, 2 % outcomes, n = 10 000, mu = 1, 500 public rows | 0.47 | 1.08 | 0.94 (0.94) | 0, 0 | 0.02 |
+# | the same, alone | 0.82 | 1.21 | 0.93 (0.94) | 0, 0 | 0 |
+# | `dp_glm`, a column that decides (odds of e^3) and twelve levels that do not, n = 5000, mu = 1, 300 public rows; alone | 0.67; 1.4 | 1.2; 1.7 | 0.96; 0.98 (0.96) | 0, 0 | 0; 0.25 |
+# | the same, n = 10 000 | 0.48; 0.99 | 1.1; 1.4 | 0.95; 0.97 (0.92) | 0, 0 | 0 |
+# | `dp_glm`, logit, a level of 3 % of the rows, n = 5000, mu = 1, 300 public rows | 0.65 | 1.13 | 0.98 (0.97) | 0, 0 | 0.02 |
+# | the same, alone | 0.58 | 1.15 | 0.98 (0.97) | 0, 0 | 0 |
+# | the same, n = 20 000; a level of 10 %, n = 5000 | 0.27; 0.25 | 1.01; 1.03 | 0.94; 0.95 | 0, 0 | 0.02; 0 |
+# | `dp_lm` of zeros and ones, the level of 3 %, n = 5000, mu = 1, 300 public rows | 0.67 | 1.5 | 0.98 (0.94) | 0, 0 | 0 |
+# | the same, alone | 0.56 | 1.16 | 0.94 (0.94) | 0, 0 | 0.02 |
+# | a mean that bends in an exponential column, n = 5000, mu = 1, 250 public rows | 1.0 | 1.8 | 0.96 (0.96) | 0, 0 | 0 |
+# | the same, alone | 1.1 | 2.3 | 0.99 (0.96) | 0, 0 | 0 |
+# | the same, n = 20 000, public rows; alone | 1.2; 1.1 | 2.6; 2.4 | 0.97; 0.99 (0.93) | 0, 0 | 0 |
+# | a mean that is capped, in a gamma column, n = 2000, mu = 1, 200 public rows; 1000 | 0.99; 0.73 | 1.4; 1.7 | 0.89; 0.99 (0.97) | 0.02, 0.02; 0, 0 | 0 |
+# | the same, n = 5000, mu = 0.3 | 2.0; 1.6 | 1.9; 2.4 | 0.77; 0.99 (0.94) | 0.12, 0.10; 0, 0 | 0.07; 0.05 |
+# | the same, n = 18 000, mu = 0.1, 300 public rows; 1000 | 4.0; 2.9 | 3.0; 3.3 | 0.77; 0.92 (0.95) | 0.08, 0.07; 0, 0 | 0.07; 0.05 |
+# | zeros and ones that bend in a lognormal column, n = 5000, 250 public rows; alone | 1.0; 1.2 | 1.7; 2.3 | 0.94; 0.98 (0.96) | 0.03, 0.03; 0, 0 | 0.02; 0.05 |
+# | the logarithm of an exponential column; counts that grow with its exponential, public rows | 0.68; 0.91 | 1.6; 1.3 | 0.98; 0.91 (0.98; 0.97) | 0, 0; 0.02, 0.02 | 0 |
+# | the logarithm of a lognormal column, n = 20 000, 250 public rows; alone | 1.3; 1.4 | 2.9; 2.3 | 1.00; 0.96 (0.92) | 0, 0; 0.03, 0.03 | 0.03; 0 |
+# | tanh of a column with t errors of three degrees, n = 20 000, 250 public rows; alone | 1.2; 1.5 | 2.2; 2.6 | 0.98; 0.99 (0.93) | 0.02, 0.02; 0.02, 0.02 | 0.02; 0 |
+# | **the logarithm of a column that is mostly zero**, with a lognormal rest, n = 5000, 300 public rows; **alone** | 2.3; 2.4 | 1.8; 2.5 | **0.75**; **0.78** (0.86) | 0.13, 0.10; 0.25, 0.25 | 0.18; 0 |
+# | the same, n = 20 000, 300 public rows; alone | 1.6; 1.7 | 2.8; 2.2 | 0.92; 0.91 (0.89) | 0.05, 0.05; 0.07, 0.07 | 0.13; 0.02 |
+# | half a percent of rows at -999, n = 50 000, mu = 1, alone | 1.4 | 2.1 | 0.99 (0.96) | 0, 0 | 0 |
+# | the same, n = 20 000 | 920 | 43 | 1.00 (0.96) | 0, 0 | 0.78 (no errors) |
+# | half a percent of rows with 20 times as large a value, on the same line, n = 50 000; 20 000 | 17; 57 | 3.3; 24 | 0.91; 0.96 (0.96) | 0.02, 0.02; 0, 0 | 0; 0.05 |
+# | `dp_glm`, log odds that grow with the logarithm of a lognormal column, n = 5000, 250 public rows; alone | 0.71; 0.76 | 1.4; 1.5 | 0.96; 0.96 (0.93) | 0, 0 | 0.02; 0 |
+# | the same, n = 20 000 | 0.91; 0.77 | 2.3; 2.4 | 0.98; 0.98 (0.96) | 0, 0 | 0 |
+# | `dp_glm`, counts with a rate that is linear in an exponential column, n = 5000, 250 public rows; alone | 0.93; 1.3 | 1.5; 2.0 | 0.96; 0.95 (0.92) | 0.02, 0.02; 0.02, 0.02 | 0 |
+# | Poisson, a mean of 0.06, n = 10 000, mu = 1, alone | 0.38 | 1.15 | 0.98 (0.94) | 0, 0 | 0 |
+# | the same, n = 2000 | 1.0 | 1.9 | 0.99 (0.93) | 0, 0 | 0.60 |
+# | Poisson, means of 20 and of 400, n = 10 000, mu = 1, alone | 0.27; 0.25 | 1.05; 1.05 | 0.95; 0.98 (0.93; 0.97) | 0, 0 | 0 |
+# | shares of up to 29 trials, weighted by these, n = 3000, mu = 1, 300 public rows; alone | 0.38; 0.32 | 1.08; 1.11 | 0.94; 0.93 (0.95) | 0, 0 | 0 |
+# | rates of counts, weighted by their exposure | 0.45; 0.56 | 1.15; 1.23 | 0.97; 0.97 (0.96) | 0, 0 | 0 |
+# | zeros and ones with survey weights of a mean of 10^-4 or 10^4 | 0.35 to 0.46 | 1.06 to 1.08 | 0.97 to 0.98 (0.99) | 0, 0 | 0 |
+# | `dp_mean` of zeros and 5 % lognormal values, n = 50 000, epsilon = 1, alone | 2.6 | 3.0 | 0.93 (0.93) | 0, 0 | 1 |
 # | the same, n = 20 000 | 3.1 | 2.4 | 0.68 (0.95) | 0.05, 0 | 0.93 |
 #
 # Where a mean is not linear in a column with a long tail its far rows lie on one side of the line, and cuts would take most of
@@ -249,7 +249,9 @@ ax.spines[["top", "right"]].set_visible(False)
 # they do, they are cut farther out in that direction, and intervals allow for what may lie beyond (*leaning scores* among the
 # diagnostics). The slope that is covered is that of least squares of the population. With the right curve, or a logarithm,
 # intervals are shorter. `dp_glm` compares long scores with those that its family expects, since rare outcomes have long ones of
-# one sign by nature; and puts back what its cuts are expected to take off them.
+# one sign by nature; and puts back what its cuts are expected to take off them. Another release, of the last round of linear fits, is
+# the mean of what its cut takes off scores: noisy counts know little of a few dozen far rows, and their sum is one number. Of net
+# wealth on income (10 000 rows, mu = 1, private rows alone) the slope was covered in 0.64 of the draws by counts, and in 0.92 with it.
 #
 # Where n times mu is below some 2500 that release is mostly noise. Public rows say the same with the error of so few rows, and
 # `dp_lm` and `dp_glm` take both together; with two or three hundred of them a bend is still missed in some fits, and intervals
