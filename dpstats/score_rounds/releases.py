@@ -349,7 +349,7 @@ class ScoreSession(Session[ScoreRows]):
             )
         )
         cuts = RoundCuts(
-            clip=_safe(cuts.clip) if score or outer or excess else None,
+            clip=None if score is outer is excess is None else _safe(cuts.clip),
             radius=None if information is None else _safe(cuts.radius),
             square=clamp_to_safe_range(cuts.square),
             outer=outer is not None,

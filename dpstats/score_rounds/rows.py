@@ -463,14 +463,14 @@ class ScoreRows(WhitenedRows[Slab]):
             return *parts, np.array([squares.astype(np.int64).sum(), *counts])
 
         matrix, score = cuts.radius is not None, cuts.clip is not None
-        outer, rest = score and cuts.outer, score and cuts.excess
-        shapes = [(d, d)] * matrix + [(d,)] * score + [(d, d)] * outer + [(1,)] * rest
+        outer, taken = score and cuts.outer, score and cuts.excess
+        shapes = [(d, d)] * matrix + [(d,)] * score + [(d, d)] * outer + [(1,)] * taken
         totals = iter(self._sums(work, *shapes, (5,)))
         return ScoreTotals(
             next(totals) if matrix else None,
             next(totals) if score else None,
             next(totals) if outer else None,
-            next(totals) if rest else None,
+            next(totals) if taken else None,
             *np.split(next(totals), 5),
         )
 

@@ -104,11 +104,10 @@ class Tail:
         Noise has this ``sd``. Laws are weighed by how well they agree with it, as with counts; what is
         beyond ``length`` changes as their mean does. The tail is one for means of lengths.
         """
-        at = np.interp([length, 2 * length], self.lengths, self.excess())
-        own = float(at[0] - at[1])
-        (body, apart, weight), (far, farther, _) = (
-            _excess_at(self, at, n, 1) for at in (length, 2 * length)
-        )
+        ends = length, 2 * length
+        beyond = np.interp(ends, self.lengths, self.excess())
+        own = float(beyond[0] - beyond[1])
+        (body, apart, weight), (far, farther, _) = (_excess_at(self, at, n, 1) for at in ends)
         whole = body[:, None] + apart
         part = whole - far[:, None] - farther
         usual = float((weight * part).sum() / weight.sum())

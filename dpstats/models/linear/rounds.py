@@ -436,11 +436,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     def _leaning(self, long: LongScores, seen: Seen, cut: Cut, mu: float) -> Leaning | None:
         """Where scores lean, for a round of cost ``mu``; with instruments they are cut as others are."""
-        d, longer = (
-            len(self.anchor),
-            float(np.interp(long.length, seen.tail.lengths, seen.tail.share)),
-        )
-        most = most_information(self.ready.longer, longer, d)
+        longer = float(np.interp(long.length, seen.tail.lengths, seen.tail.share))
+        most = most_information(self.ready.longer, longer, len(self.anchor))
         began = Anchor(self.steps[-1].step.noise_length, cut.unit**2, most=most)
         return leaning(long, seen, cut, mu, began, stretches=self.oblique is None)
 
