@@ -543,7 +543,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         f"a TextFileReader can be read once only.* {ADVICE}",
     ),
     "lazy": (lambda: pl.from_pandas(DATA).lazy(), r"LazyFrame is read .*data.collect\(\)"),
-    "dict": (lambda: {"x1": [1.0]}, "a function that returns tables.*not a dict"),
+    "dict": (lambda: {"x1": [1.0]}, r"a dict is no table yet: pd\.DataFrame\(data\)"),
     "number": (lambda: 8675309, "a function that returns tables.*not an int"),
     "nothing": (lambda: None, "a function that returns tables.*not a NoneType"),
     "array": (lambda: DATA[["x1"]].to_numpy(), "a function that returns tables.*not an? ndarray"),
