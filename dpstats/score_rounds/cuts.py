@@ -16,7 +16,8 @@ from scipy import special
 from dpstats.arrays import Floats
 from dpstats.mechanism.release import Release
 from dpstats.numerics.histogram import LogHistogram
-from dpstats.score_rounds.tails import Tail, counted_excess, mean_excess, most_excess
+from dpstats.score_rounds.tail_laws import mean_excess
+from dpstats.score_rounds.tails import Tail, counted_excess, most_excess
 
 _BLURRED = 0.2
 """Noise of a mean square, over the square of the scale, beyond which it would say little."""

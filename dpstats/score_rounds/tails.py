@@ -15,37 +15,29 @@ returned is the mean over all that remains possible.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import SURE, LogHistogram, merged, merged_edges
+from dpstats.score_rounds.tail_laws import (
+    APART,
+    COARSE,
+    FARTHEST,
+    GRID,
+    SHORTEST,
+    TENTH,
+    Laws,
+    excess_of_laws,
+    excess_of_outliers,
+    grid_law_of,
+    grid_roots_of,
+    laws_of,
+    mean_excess,
+)
 
-_SLOPES = 0.4, (0.8, 3), (2.4, 9), (12.0, 8)
-_TURNS = -1.0, (-0.24, 3), (0.36, 20), (3.4, 10)
-"""Slopes of laws, in steps of equal ratio; and, in equal steps, what bends are hyperbolic sines of."""
-_STEEPEST, _FLATTEST = 12.0, 1.25
-"""Slopes that are not: of shorter lengths than the quantile, and of a law far out."""
-_FAR_OUT = 3.0, 8.3
-"""Logarithms of lengths, in quantiles, where no law is flatter: where tails are seen, and the end."""
-_SLOPE, _SLOPE_SD = 3.0, 2.0
-_BEND, _BEND_SD = 0.0, 4.0
-_ENDS, _STEEP = 0.02, 1e3
-"""Probability that no row is longer than those of the quantile's bin, and a slope that says so."""
-_OUTLIERS = (0.0, 4.0, 10.0, 25.0, 60.0, 150.0, 400.0)
-"""Rows that outliers may be, beyond `_APART` times the quantile: few, or a second, longer tail."""
-_MANY, _QUARTER = 60.0, 0.25
-"""More outliers are the less probable the more they are, and no more than this part of the tail."""
-_POWERS = (1.2, 2.0, 3.0)
-_APART = 4.0
-_NONE = 0.93
-"""Probability that there are none, before counts are seen."""
-_FARTHEST = 2.0**9
-"""No outlier is longer than so many quantiles."""
 _MISFIT = 0.1
 """Relative error of a count that the law may have."""
 _UNLIKELY = 1e-5
@@ -54,14 +46,6 @@ _NOTHING = 1e-8
 """Laws less probable than this are left out of quantiles over laws."""
 WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
-_TENTH = 0.1
-"""Share of the rows beyond the 90 % quantile."""
-_LONGEST = 0.3
-"""Rows of the body that are longer, at its end."""
-_SHORTEST = 0.6
-_GRID = np.union1d(np.geomspace(_SHORTEST, 2.0**12, 600), 1.0)
-"""Lengths at which the tail is known, in units of the quantile, which is one of them."""
-_COARSE = 8
 
 
 @dataclass(frozen=True)
@@ -136,10 +120,10 @@ class Tail:
         decide as they do a mean of squares; twice, and no more than the root of that.
         """
         square = np.maximum(self.excess(2) - 2 * self.lengths * self.excess(), 0.0)
-        roots = self.weight.sum(axis=1) @ _grid_roots_of(self.rows)
-        scale = 2 * self.quantile * math.sqrt(_TENTH * self.rows / n)
+        roots = self.weight.sum(axis=1) @ grid_roots_of(self.rows)
+        scale = 2 * self.quantile * math.sqrt(TENTH * self.rows / n)
         at = self.lengths / self.quantile
-        found: Floats = scale * np.interp(at, _GRID[::_COARSE], roots)
+        found: Floats = scale * np.interp(at, GRID[::COARSE], roots)
         return np.minimum(found, np.sqrt(square))
 
 
@@ -163,22 +147,22 @@ def tail_of(
     """
     begins = histogram.tail_begins(n) if rows is None else (guess, rows)
     quantile, rows = begins or (guess, histogram.rows(n))
-    laws, beyond = _laws_of(rows, power), _beyond(histogram, quantile)
+    laws, beyond = laws_of(rows, power), _beyond(histogram, quantile)
     weight, expected = _posterior(laws, rows, beyond, quantile)
-    tenth = _TENTH * rows / n
+    tenth = TENTH * rows / n
     outliers = weight.sum(axis=0) @ laws.apart
     of_body = weight.sum(axis=1)
     some = np.flatnonzero(of_body)  # few, where there are many rows
-    share: Floats = tenth * (of_body[some] @ _grid_law_of(rows)[some]) + outliers / n
+    share: Floats = tenth * (of_body[some] @ grid_law_of(rows)[some]) + outliers / n
     known = len(expected)
     if known:
         edges = beyond.edges[: known + 1] / quantile
-        law = np.interp(edges, _GRID, share)
+        law = np.interp(edges, GRID, share)
         farther = law[-1] if beyond.noise_sd[known - 1] >= WHOLE else np.rint(n * law[-1]) / n
         actual = np.cumsum(np.append(expected / n, farther)[::-1])[::-1]
         whole = float(beyond.noise_sd[:known].max()) < WHOLE
         share = _rescaled(share, law, actual, edges, tenth, whole)
-    return Tail(quantile * _GRID, np.minimum(share, min(rows / n, 0.5)), quantile, rows, weight)
+    return Tail(quantile * GRID, np.minimum(share, min(rows / n, 0.5)), quantile, rows, weight)
 
 
 def median_excess(tail: Tail, n: int, length: float) -> float:
@@ -209,7 +193,7 @@ def counted_excess(histogram: LogHistogram, tail: Tail, n: int, length: float) -
     it beyond. It says nothing where the noise is large, and all where counts are whole numbers.
     """
     edges, sd = histogram.edges(), histogram.noise_sd
-    counts, upper = histogram.counts, np.minimum(edges[1:], _FARTHEST * tail.quantile)
+    counts, upper = histogram.counts, np.minimum(edges[1:], FARTHEST * tail.quantile)
     lost = np.maximum(upper - length, 0.0)
     if sd < WHOLE:
         return float(lost @ np.rint(counts)) / n
@@ -220,19 +204,21 @@ def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, F
     """Mean excess over n rows of a power beyond a length, by law of the body and by that of outliers.
 
     And the weights of these laws: those of the body that have next to none are left out. A body ends
-    where one of the rows is longer, outliers at `_FARTHEST`.
+    where one of the rows is longer, outliers at `FARTHEST`.
     """
     possible = _not_next_to_nothing(tail.weight)
-    at, laws = length / tail.quantile, _laws_of(tail.rows, power)
+    at, laws = length / tail.quantile, laws_of(tail.rows, power)
     slopes, bends = laws.slopes[possible], laws.bends[possible]
-    fallen = math.log(max(_TENTH * tail.rows, 1.0))  # a x + b x^2 at the end
+    fallen = math.log(max(TENTH * tail.rows, 1.0))  # a x + b x^2 at the end
     end = 2 * fallen / (slopes + np.sqrt(np.maximum(slopes**2 + 4 * bends * fallen, 0.0)))
     which = np.flatnonzero(possible)
-    body = _of_laws(which, np.full(len(end), at), power) - _of_laws(which, np.exp(end), power)
+    body = excess_of_laws(which, np.full(len(end), at), power) - excess_of_laws(
+        which, np.exp(end), power
+    )
     scale = tail.quantile**power / n
-    outliers = _excess_of_outliers(at, laws, power)
+    outliers = excess_of_outliers(at, laws, power)
     return (
-        _TENTH * tail.rows * scale * np.maximum(body, 0.0),
+        TENTH * tail.rows * scale * np.maximum(body, 0.0),
         scale * outliers,
         tail.weight[possible],
     )
@@ -242,32 +228,6 @@ def _not_next_to_nothing(weight: Floats) -> NDArray[np.bool_]:
     """Which laws of the body have some weight."""
     most = weight.max(axis=1)
     return np.asarray(most > _NOTHING * most.max())
-
-
-@cache
-def _grid_excess(power: int) -> Floats:
-    """Integrals of power x^(power - 1) times every law of the body, from lengths of `_GRID` on."""
-    law = np.where(_GRID <= _FARTHEST, _grid_law(), 0.0)
-    return mean_excess(_GRID, law, power)
-
-
-def _of_laws(which: NDArray[np.intp], x: Floats, power: int) -> Floats:
-    """`_grid_excess` of some laws, each from its own x on."""
-    values = _grid_excess(power)
-    k = np.clip(np.searchsorted(_GRID, x) - 1, 0, len(_GRID) - 2)
-    part = np.clip((x - _GRID[k]) / (_GRID[k + 1] - _GRID[k]), 0.0, 1.0)
-    return np.asarray((1 - part) * values[which, k] + part * values[which, k + 1])
-
-
-def _excess_of_outliers(at: float, laws: _Laws, power: int) -> Floats:
-    """Integrals of power x^(power - 1) times `_apart`, from a length on."""
-    low, high, fall = min(max(at, _APART), _FARTHEST), _FARTHEST, laws.powers
-    end = (high / _APART) ** -fall
-    near = max(_APART**power - at**power, 0.0)
-    falling = (
-        power * _APART**fall / (power - fall) * (high ** (power - fall) - low ** (power - fall))
-    )
-    return np.asarray(laws.rows * (near + (falling - end * (high**power - low**power)) / (1 - end)))
 
 
 def _quantile(values: Floats, weight: Floats, level: float) -> float:
@@ -316,10 +276,10 @@ def losses(histogram: LogHistogram, quantile90: float, n: int, rows: int | None 
     True
     """
     rows = histogram.rows(n) if rows is None else rows
-    laws = _laws_of(rows, 2)
+    laws = laws_of(rows, 2)
     weight = _posterior(laws, rows, _beyond(histogram, quantile90), quantile90)[0]
     kept = weight > _UNLIKELY * weight.max()
-    grid = np.geomspace(_SHORTEST, _FARTHEST, 200)
+    grid = np.geomspace(SHORTEST, FARTHEST, 200)
     body, outliers = laws.longer(grid, rows)
     body = np.where(body >= 1, body, 0.0)
 
@@ -334,14 +294,6 @@ def losses(histogram: LogHistogram, quantile90: float, n: int, rows: int | None 
     return Losses(grid * quantile90, likely, excess(1), excess(2))
 
 
-def mean_excess(lengths: Floats, share: Floats, power: int) -> Floats:
-    """Means (L, k) of length^power - t^power, where positive, from shares (L, k) of longer rows."""
-    density = power * lengths ** (power - 1) * share
-    parts = (density[:, 1:] + density[:, :-1]) / 2 * np.diff(lengths)
-    beyond = np.cumsum(parts[:, ::-1], axis=1)[:, ::-1]
-    return np.concatenate([beyond, np.zeros((len(share), 1))], axis=1)
-
-
 def _rescaled(
     share: Floats, law: Floats, actual: Floats, edges: Floats, tenth: float, whole: bool
 ) -> Floats:
@@ -349,14 +301,14 @@ def _rescaled(
 
     Where counts are ``whole``, all rows of the last bin that holds some may stand at its upper edge.
     """
-    at = np.clip(np.searchsorted(edges, _GRID, side="right") - 1, 0, len(edges) - 2)
+    at = np.clip(np.searchsorted(edges, GRID, side="right") - 1, 0, len(edges) - 2)
     fall = np.maximum(law[at] - law[at + 1], 1e-300)
     inside: Floats = actual[at + 1] + (actual[at] - actual[at + 1]) * (share - law[at + 1]) / fall
     if whole:
         inside = np.where(actual[at + 1] > 0, inside, actual[at])
     below = _below(share, float(law[0]), float(actual[0]), float(edges[0]), tenth, whole)
     above = share * actual[-1] / max(law[-1], 1e-300)
-    return np.where(edges[0] > _GRID, below, np.where(edges[-1] > _GRID, inside, above))
+    return np.where(edges[0] > GRID, below, np.where(edges[-1] > GRID, inside, above))
 
 
 def _below(
@@ -367,11 +319,11 @@ def _below(
     Rows of the bin that holds the quantile, of which a tenth of all are longer, may be all there are:
     they may then lie anywhere in it.
     """
-    start = float(np.interp(1.0, _GRID, share))
-    past = _GRID >= 1.0
+    start = float(np.interp(1.0, GRID, share))
+    past = GRID >= 1.0
     fallen = np.clip((start - share) / max(start - law, 1e-300), 0.0, 1.0)
-    if law < _TENTH * start:
-        fallen = np.minimum(fallen, np.clip((_GRID - 1) / max(edge - 1, 1e-300), 0.0, 1.0))
+    if law < TENTH * start:
+        fallen = np.minimum(fallen, np.clip((GRID - 1) / max(edge - 1, 1e-300), 0.0, 1.0))
     inside = tenth - fallen * max(tenth - actual, 0.0)
     if whole and actual <= 0:
         inside = np.full_like(share, tenth)
@@ -402,135 +354,7 @@ def _beyond(histogram: LogHistogram, quantile90: float) -> _Beyond:
     return _Beyond(counts[start:], edges[start:], noise[start:])
 
 
-def _law(x: Floats, slopes: Floats, bends: Floats) -> Floats:
-    """exp(-a x - b x^2), one row for each a and b; shorter lengths know no slope that is steep."""
-    beyond, gentle = np.maximum(x, 0.0), np.minimum(slopes, _STEEPEST)
-    fall = np.multiply.outer(slopes, beyond)
-    fall += np.multiply.outer(gentle, np.minimum(x, 0.0)) + np.multiply.outer(bends, beyond**2)
-    fallen: Floats = np.exp(-np.minimum(fall, 700.0))
-    return fallen
-
-
-def _apart(length: Floats, rows: Floats, powers: Floats) -> Floats:
-    """How many outliers are longer, for each number of them and each power; all beyond `_APART`."""
-    at = np.clip(length, _APART, _FARTHEST) / _APART
-    end = (_FARTHEST / _APART) ** -powers[:, None]
-    return np.asarray(rows[:, None] * (at ** -powers[:, None] - end) / (1 - end))
-
-
-@dataclass(frozen=True)
-class _Laws:
-    """A grid of laws of the body and of outliers, and how probable each is before counts are seen."""
-
-    slopes: Floats
-    bends: Floats
-    rows: Floats
-    powers: Floats
-    log_body: Floats
-    log_outliers: Floats
-    apart: Floats
-    """`_apart` at the lengths of `_GRID`."""
-
-    def longer(self, lengths: Floats, n: int) -> tuple[Floats, Floats]:
-        """How many of n rows, in the body and as outliers, are longer; lengths in quantiles."""
-        body = _TENTH * n * _law(np.log(lengths), self.slopes, self.bends)
-        return body, _apart(lengths, self.rows, self.powers)
-
-
-@cache
-def _slopes_and_bends() -> tuple[Floats, Floats]:
-    """Slopes and bends of the laws of the body that fall in the end; the last one ends at once."""
-    slopes, bends, _ = _falling()
-    return np.append(slopes, _STEEP), np.append(bends, 0.0)
-
-
-@cache
-def _falling() -> tuple[Floats, Floats, Floats]:
-    """Slopes and bends of laws that fall far out, and how large a part of the grid each stands for.
-
-    Of laws that fall slowly a small bend decides what is far out, beyond all that counts show: between
-    two laws that agree with the same counts there may be a factor of twenty. There the grid is fine.
-    """
-    slopes, turns = _pieces(np.geomspace, *_SLOPES), _pieces(np.linspace, *_TURNS)
-    slope, bend = (x.ravel() for x in np.meshgrid(slopes, np.sinh(turns)))
-    part = np.outer(np.gradient(turns), np.gradient(slopes)).ravel()
-    falls = slope + 2 * np.minimum(*np.multiply.outer(_FAR_OUT, bend)) > _FLATTEST
-    return slope[falls], bend[falls], part[falls]
-
-
-def _pieces(spaced: Callable[..., Floats], start: float, *pieces: tuple[float, int]) -> Floats:
-    """A grid from the start to the end of every piece, each in so many steps."""
-    found = [np.array([start])]
-    for end, steps in pieces:
-        found.append(spaced(found[-1][-1], end, steps + 1)[1:])
-    return np.concatenate(found)
-
-
-@cache
-def _grid_law() -> Floats:
-    """All laws of the body at the lengths of `_GRID`: the same for every histogram."""
-    return _law(np.log(_GRID), *_slopes_and_bends())
-
-
-@lru_cache(maxsize=4)
-def _grid_law_of(rows: int) -> Floats:
-    """`_grid_law` as far as `_LONGEST` of so many rows: farther out most tables have none.
-
-    Their mean is next to all of what a power adds there, as would a lottery ticket that wins once in
-    three tables. Notes say how many rows noise may hide.
-    """
-    law = _grid_law()
-    return np.where(_TENTH * rows * law >= _LONGEST, law, 0.0)
-
-
-@lru_cache(maxsize=4)
-def _grid_roots_of(rows: int) -> Floats:
-    """Root of the integral of 2 (x - t) times each law, from every eighth t of `_GRID` on."""
-    at, law = _GRID[::_COARSE], _grid_law_of(rows)[:, ::_COARSE]
-    return np.sqrt(np.maximum(mean_excess(at, law, 2) - 2 * at * mean_excess(at, law, 1), 0.0))
-
-
-@lru_cache(maxsize=64)
-def _laws_of(rows: int, power: int) -> _Laws:
-    """The laws of so many rows: outliers are few, or at most a quarter of the rows of the tail.
-
-    As the tail grows they become as probable as others. Means of squares are of rows, of which those of
-    a rare level are no outliers: their number is few.
-    """
-    most = _QUARTER * _TENTH * rows if power == 1 else 0.0
-    kinds = sum(few <= max(_MANY, most) for few in _OUTLIERS)
-    number, powers = _outliers(kinds, power)
-    few = number[1:]
-    some = np.minimum(1.0, _MANY / few)
-    some *= np.where(few > _MANY, np.clip(most / few - 1, 1e-9, 1.0), 1.0)
-    log_outliers = np.log(np.append(_NONE, (1 - _NONE) * some / some.sum()))
-    apart = _grid_apart(kinds, power)
-    return _Laws(*_slopes_and_bends(), number, powers, _log_body(), log_outliers, apart)
-
-
-def _outliers(kinds: int, power: int) -> tuple[Floats, Floats]:
-    """How many outliers there may be, and how fast their number falls; none first."""
-    few, fall = (x.ravel() for x in np.meshgrid(_OUTLIERS[1:kinds], np.array(_POWERS) + power - 1))
-    return np.append(0.0, few), np.append(0.5, fall)  # none have any power
-
-
-@cache
-def _grid_apart(kinds: int, power: int) -> Floats:
-    """`_apart` of all of them at the lengths of `_GRID`."""
-    return _apart(_GRID, *_outliers(kinds, power))
-
-
-@cache
-def _log_body() -> Floats:
-    """How probable the laws of the body are."""
-    slopes, bends = _slopes_and_bends()
-    log_body = -(((slopes - _SLOPE) / _SLOPE_SD) ** 2 + ((bends - _BEND) / _BEND_SD) ** 2) / 2
-    log_body[:-1] += np.log(_falling()[2])
-    log_body[-1] = np.logaddexp.reduce(log_body[:-1]) + math.log(_ENDS / (1 - _ENDS))
-    return np.asarray(log_body)
-
-
-def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:
+def _posterior(laws: Laws, rows: int, beyond: _Beyond, quantile90: float) -> tuple[Floats, Floats]:
     """How probable each law is given the counts, and the mean of the counts without their noise.
 
     A count is taken to be spread about its law like a Poisson one, and by the misfit of the law: a tenth
@@ -540,10 +364,8 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
     """
     log_weight = laws.log_body[:, None] + laws.log_outliers
     sure = beyond.counts > SURE * beyond.noise_sd
-    used = beyond.edges[1:] <= quantile90 * _FARTHEST
-    used |= (beyond.edges[1:] <= quantile90 * _GRID[-1]) & np.logical_or.accumulate(sure[::-1])[
-        ::-1
-    ]
+    used = beyond.edges[1:] <= quantile90 * FARTHEST
+    used |= (beyond.edges[1:] <= quantile90 * GRID[-1]) & np.logical_or.accumulate(sure[::-1])[::-1]
     counts, noise_sd, sure = beyond.counts[used], beyond.noise_sd[used], sure[used]
     if not len(counts):
         weight = np.exp(log_weight - log_weight.max())
@@ -552,11 +374,11 @@ def _posterior(laws: _Laws, rows: int, beyond: _Beyond, quantile90: float) -> tu
     body, outliers = (
         np.maximum(-np.diff(longer.T, axis=0), 0.0) for longer in laws.longer(edges, rows)
     )
-    known, near = noise_sd[:, None] ** 2 + 1e-12, int(np.sum(edges[1:] <= _APART))
+    known, near = noise_sd[:, None] ** 2 + 1e-12, int(np.sum(edges[1:] <= APART))
     misfit = known + (_MISFIT * body) ** 2
     alone = _Parts.of(counts[:, None], body, body + misfit)
     some = _possible(laws, alone, near)
-    # outliers change what is expected of the bins beyond `_APART` only
+    # outliers change what is expected of the bins beyond `APART` only
     least, more = body[near:, some], outliers[near:]
     farther = _Parts.with_more(counts[near:, None], least, least + misfit[near:, some], more)
     likely = log_weight[some] + alone.log_density[:near, some].sum(axis=0)[:, None]
@@ -616,7 +438,7 @@ class _Parts:
         return cls(share, np.subtract(highest, square, out=square), highest)
 
 
-def _possible(laws: _Laws, alone: _Parts, near: int) -> NDArray[np.bool_]:
+def _possible(laws: Laws, alone: _Parts, near: int) -> NDArray[np.bool_]:
     """Laws of the body that the counts leave possible, with some outliers or without.
 
     ``alone``: without. Outliers are not among the first ``near`` bins. Farther out they add to the

@@ -1883,7 +1883,7 @@ _ALONE = (
     ),
     _alone(
         "laws of tails are far from one another",
-        "dpstats/score_rounds/tails.py",
+        "dpstats/score_rounds/tail_laws.py",
         "(0.36, 20)",
         "(0.36, 3)",
         "tests/score_rounds/test_tails.py::"

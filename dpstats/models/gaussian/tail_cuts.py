@@ -17,7 +17,8 @@ import scipy
 
 from dpstats.arrays import Floats
 from dpstats.numerics.histogram import OCTAVE, SURE, LogHistogram
-from dpstats.score_rounds.tails import Losses, losses, mean_excess
+from dpstats.score_rounds.tail_laws import mean_excess
+from dpstats.score_rounds.tails import Losses, losses
 
 _LEVELS = (0.05, 0.02, 0.01, 0.004, 0.001)
 """Shares of a Gaussian's rows beyond the lengths at which tails are looked for."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpstats.arrays import Floats
 from dpstats.score_rounds.releases import Shares
-from dpstats.score_rounds.tails import mean_excess
+from dpstats.score_rounds.tail_laws import mean_excess
 
 INFORMATION, COUNTS = 0.12, 0.02
 """Information, and shares of cut and of empty rows: parts of what the last round has left."""
