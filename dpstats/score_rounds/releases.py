@@ -348,8 +348,9 @@ class ScoreSession(Session[ScoreRows]):
                 shares.counts,
             )
         )
+        of_scores = any(cost is not None for cost in (score, outer, excess))
         cuts = RoundCuts(
-            clip=None if score is outer is excess is None else _safe(cuts.clip),
+            clip=_safe(cuts.clip) if of_scores else None,
             radius=None if information is None else _safe(cuts.radius),
             square=clamp_to_safe_range(cuts.square),
             outer=outer is not None,
