@@ -374,7 +374,7 @@ def fits_cache(source: RowSource) -> bool:
 
 
 def whitened(
-    x: Floats, matrix: ExactMatrix, d: int, product: Floats, *, any_size: bool = False
+    x: Floats, matrix: ExactMatrix, d: int, product: Floats, most: Floats | None = None
 ) -> tuple[Exponents, Floats]:
     """Fill ``product`` (k, b) with W'x by the exact path; rows that turn out long take the scaled one.
 
@@ -382,15 +382,14 @@ def whitened(
 
     |x_j| is at most |z| times the norm of column j of W^-1, 3.9 units of x_j at most (`coarse_map`): a
     row with |z| <= 2^8/3.9 has entries up to 2^8 units, was exact, and so was the decision to leave it.
-    A longer row is above 2^6 in any rounding, and is computed again by itself. ``any_size``: entries
-    are looked at as well, for a W that is too ill-conditioned for that argument in floats.
+    A longer row is above 2^6 in any rounding, and is computed again by itself. Entries, of
+    size ``most`` (d,) at most, are looked at as well for a W that is too ill-conditioned for that.
     """
     exact_product(x, matrix, product)
     norm = np.sqrt(squared_lengths(product[:d]))
     exponent = np.zeros(len(x), dtype=np.int32)
     long = ~(norm <= _LONG_ROW)
-    ends = [-x.min(axis=0, initial=0.0), x.max(axis=0, initial=0.0)] if any_size else []
-    if not all((end <= _LONG_ENTRY * matrix.unit).all() for end in ends):
+    if most is not None and not (most <= _LONG_ENTRY * matrix.unit).all():
         long |= ~(np.abs(x) <= _LONG_ENTRY * matrix.unit).all(axis=1)
     apart = np.flatnonzero(long)
     if apart.size:

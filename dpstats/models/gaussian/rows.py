@@ -39,6 +39,7 @@ from dpstats.mechanism.passes import (
     Whole,
     cut_to_grid,
     exact_map,
+    fits_cache,
     octave_bins,
     one_pass,
     squared_lengths,
@@ -46,7 +47,6 @@ from dpstats.mechanism.passes import (
 )
 
 Codes = NDArray[np.integer[Any]]
-_Coordinates = tuple[Floats, NDArray[np.int32], Floats]
 _LONG_ENTRY = 2.0**7
 _KEPT_NUMBERS = 2**25
 _FARTHEST = 2.0**300
@@ -136,16 +136,22 @@ class Zones:
 class CellSlab:
     """Raw rows (b, d), which of them count, and their cells in the partition last asked for.
 
+    Numbers of every column lie between ``ends``, (2, d).
     ``outside`` are rows with numbers beyond declared limits; they count apart from those cut by length.
-    ``seen`` are the coordinates of cells whose lengths were counted: rows are cut in the same ones next.
+    ``seen`` are the coordinates of cells whose lengths were counted, in ``room``, below a row that is
+    free: rows are cut in the same ones next.
     """
 
     x: Floats
+    ends: Floats
     alive: NDArray[np.bool_]
     cells: Codes
+    room: Floats
     outside: NDArray[np.bool_] | None = None
     partition: _Exact | None = None
-    seen: dict[int, tuple[CellCoordinates, _Coordinates]] = field(default_factory=dict)
+    seen: dict[int, tuple[CellCoordinates, Floats, NDArray[np.int32], Floats]] = field(
+        default_factory=dict
+    )
 
     def __repr__(self) -> str:
         return "<slab of private rows>"
@@ -201,10 +207,14 @@ class CellRows(PrivateRows[CellSlab]):
         last = first + len(self._columns)
         side_by_side = self._columns == list(range(first, last))
         self._part = slice(first, last) if side_by_side else self._columns  # a view, or a copy
+        few = source.n * len(self._columns) <= _KEPT_NUMBERS
+        self._keeps_coordinates = few and fits_cache(source)
         super().__init__(source, len(self._columns))
         self._origin, self._units = origin, units
-        self._keeps_coordinates = self._cache_fits and source.n * self.d <= _KEPT_NUMBERS
         self._exact: dict[int, _Exact] = {}
+
+    def _kept_numbers(self) -> int:
+        return 2 * self.d + 1 if self._keeps_coordinates else super()._kept_numbers()
 
     def _encode(self, block: Block) -> tuple[Floats, tuple[Any, ...]]:
         alive = block.x[:, 0] != 0
@@ -214,13 +224,15 @@ class CellRows(PrivateRows[CellSlab]):
         measured = np.subtract(x, self._origin, out=space[: self.d, : len(x)].T)
         measured /= self._units
         # farther out nothing that follows could be sure not to overflow
-        alive = columns[0]
-        if not (measured.size and -_FARTHEST <= measured.min() <= measured.max() <= _FARTHEST):
+        alive, ends = columns[0], ends_of(measured)
+        if not (np.abs(ends) <= _FARTHEST).all():
             alive = alive & (np.abs(measured) <= _FARTHEST).all(axis=1)
         if not alive.all():
             measured[~alive] = 0.0
+            ends = ends_of(measured)
         outside = columns[1] if len(columns) > 1 else None
-        return CellSlab(measured, alive, np.zeros(len(x), dtype=np.intp), outside)
+        room = space[self.d :].reshape(-1)
+        return CellSlab(measured, ends, alive, np.zeros(len(x), dtype=np.intp), room, outside)
 
     def _sorted(self, slab: CellSlab, partition: _Exact) -> Codes:
         """The cell of every row, -1 for none; remembered until another partition is asked for."""
@@ -267,15 +279,16 @@ class CellRows(PrivateRows[CellSlab]):
         def work(slab: CellSlab) -> tuple[Floats]:
             code = self._sorted(slab, exact)
             bins = np.zeros((len(frames), 4 * octaves))
+            kept, room = self._keeps_coordinates, slab.room
             for j, frame in enumerate(frames):
                 rows = _chosen(slab.x, code == j)
-                shape = self.d, len(rows)
-                kept = self._keeps_coordinates
-                space = np.empty(shape) if kept else scratch_space("coordinates", *shape)
-                found = coordinates(rows, frame, maps[j], space)
+                size = (self.d + 1) * len(rows)
+                space = room[:size] if kept else scratch_space("coordinates", size)
+                space, room = space.reshape(self.d + 1, len(rows)), room[size:]
+                exponent, norm = coordinates(rows, slab.ends, frame, maps[j], space[1:])
                 if kept:
-                    slab.seen[j] = frame, found
-                length = np.ldexp(found[2], found[1])
+                    slab.seen[j] = frame, space, exponent, norm
+                length = np.ldexp(norm, exponent)
                 # beyond all floats: the last bin
                 length[~np.isfinite(length)] = np.finfo(np.float64).max
                 bins[j] = octave_bins(length, lowest, octaves)
@@ -327,12 +340,12 @@ class CellRows(PrivateRows[CellSlab]):
             for j, frame in enumerate(frames):
                 before = slab.seen.pop(j, None)
                 members = code == j
-                rows = scratch_space("coordinates", self.d + 1, int(members.sum()))
                 if before is not None and before[0].same_as(frame):
-                    rows[1:], exponent, norm = before[1]
+                    _, rows, exponent, norm = before
                 else:
-                    _, exponent, norm = coordinates(
-                        _chosen(slab.x, members), frame, maps[j], rows[1:]
+                    rows = scratch_space("coordinates", self.d + 1, int(members.sum()))
+                    exponent, norm = coordinates(
+                        _chosen(slab.x, members), slab.ends, frame, maps[j], rows[1:]
                     )
                 rows[0] = np.where(np.isfinite(norm), float(lift), 0.0)
                 shortened = cut_to_grid(rows[1:], exponent, norm, radii[j], steps)
@@ -352,8 +365,8 @@ class CellRows(PrivateRows[CellSlab]):
 
         def work(slab: CellSlab) -> tuple[Floats, Floats, Floats]:
             rows = _chosen(slab.x, slab.alive)
-            space = scratch_space("coordinates", self.d, len(rows))
-            z, exponent, norm = coordinates(rows, frame, exact, space)
+            z = scratch_space("coordinates", self.d, len(rows))
+            exponent, norm = coordinates(rows, slab.ends, frame, exact, z)
             finite = float(np.count_nonzero(np.isfinite(norm)))
             shortened = cut_to_grid(z, exponent, norm, radius, fine)
             cut = _number_cut(slab, shortened, slab.alive)
@@ -372,8 +385,8 @@ class CellRows(PrivateRows[CellSlab]):
 
         def work(slab: CellSlab) -> tuple[Floats]:
             rows = _chosen(slab.x, slab.alive)
-            space = scratch_space("coordinates", self.d, len(rows))
-            z, exponent, norm = coordinates(rows, frame, exact, space)
+            z = scratch_space("coordinates", self.d, len(rows))
+            exponent, norm = coordinates(rows, slab.ends, frame, exact, z)
             lengths = np.ldexp(norm, exponent)
             (some,) = np.nonzero(lengths > length)
             rest = 1 - length / lengths[some]
@@ -429,12 +442,19 @@ def fast_coordinates(frame: CellCoordinates) -> CellCoordinates:
 
 
 def coordinates(
-    x: Floats, frame: CellCoordinates, matrix: ExactMatrix, z: Floats
-) -> tuple[Floats, NDArray[np.int32], Floats]:
-    """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`. Fills ``z``."""
+    x: Floats, ends: Floats, frame: CellCoordinates, matrix: ExactMatrix, z: Floats
+) -> tuple[NDArray[np.int32], Floats]:
+    """w = back'(x - centre) of rows (b, d) as z 2^exponent, |z| = norm; see `whitened`. Fills ``z``.
+
+    ``ends``: between which the numbers of each column lie, (2, d).
+    """
     away = np.subtract(x, frame.centre, out=scratch_space("away", *x.T.shape).T)
-    exponent, norm = whitened(away, matrix, len(z), z, any_size=True)
-    return z, exponent, norm
+    return whitened(away, matrix, len(z), z, np.abs(ends - frame.centre).max(axis=0))
+
+
+def ends_of(x: Floats) -> Floats:
+    """The least and the largest number of each column of rows (b, d)."""
+    return np.array([x.min(axis=0, initial=0.0), x.max(axis=0, initial=0.0)])
 
 
 def _product(rows: Floats, matrix: ExactMatrix, scale: Floats) -> Floats:

@@ -34,6 +34,7 @@ from dpstats.models.gaussian.rows import (
     LiftedSums,
     cell_maps,
     coordinates,
+    ends_of,
 )
 
 _AT_ONCE = 4096
@@ -174,10 +175,12 @@ class MixtureRows(CellRows):
 
 def _belonging(x: Floats, cells: SoftCells, maps: list[ExactMatrix]) -> _Belonging:
     """Shares of rows (b, d) in components, entry by entry in one fixed order."""
-    z, exponents, norms = [], [], []
-    each = np.empty((len(maps), len(x)))
+    z: list[Floats] = []
+    exponents, norms = [], []
+    each, ends = np.empty((len(maps), len(x))), ends_of(x)
     for j, (frame, matrix) in enumerate(zip(cells.frames, maps, strict=True)):
-        product, exponent, norm = coordinates(x, frame, matrix, np.empty(x.T.shape))
+        product = np.empty(x.T.shape)
+        exponent, norm = coordinates(x, ends, frame, matrix, product)
         each[j] = cells.constants[j] - np.ldexp(norm, exponent) ** 2 / 2
         z.append(product)
         exponents.append(exponent)
