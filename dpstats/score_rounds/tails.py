@@ -44,6 +44,8 @@ _UNLIKELY = 1e-5
 """Laws that are so much less probable than the first are left out."""
 _NOTHING = 1e-8
 """Laws less probable than this are left out of quantiles over laws."""
+_AT_ONCE = 4
+"""Variances of which a float holds the product."""
 WHOLE = 0.1
 """Noise of a count below which it is the whole number next to it."""
 
@@ -152,8 +154,7 @@ def tail_of(
     tenth = TENTH * rows / n
     outliers = weight.sum(axis=0) @ laws.apart
     of_body = weight.sum(axis=1)
-    some = np.flatnonzero(of_body)  # few, where there are many rows
-    share: Floats = tenth * (of_body[some] @ grid_law_of(rows)[some]) + outliers / n
+    share: Floats = tenth * _weighed(of_body, grid_law_of(rows)) + outliers / n
     known = len(expected)
     if known:
         edges = beyond.edges[: known + 1] / quantile
@@ -222,6 +223,12 @@ def _excess_at(tail: Tail, length: float, n: int, power: int) -> tuple[Floats, F
         scale * outliers,
         tail.weight[possible],
     )
+
+
+def _weighed(weight: Floats, laws: Floats) -> Floats:
+    """Sum of laws with their weights; where most have none, as with many rows, these are left out."""
+    some = np.flatnonzero(weight)
+    return weight @ laws if 2 * len(some) > len(weight) else weight[some] @ laws[some]
 
 
 def _not_next_to_nothing(weight: Floats) -> NDArray[np.bool_]:
@@ -380,9 +387,8 @@ def _posterior(laws: Laws, rows: int, beyond: _Beyond, quantile90: float) -> tup
     some = _possible(laws, alone, near)
     # outliers change what is expected of the bins beyond `APART` only
     least, more = body[near:, some], outliers[near:]
-    farther = _Parts.with_more(counts[near:, None], least, least + misfit[near:, some], more)
-    likely = log_weight[some] + alone.log_density[:near, some].sum(axis=0)[:, None]
-    likely += farther.log_density.sum(axis=0).T
+    farther, density = _with_outliers(counts[near:, None], least, least + misfit[near:, some], more)
+    likely = log_weight[some] + alone.log_density[:near, some].sum(axis=0)[:, None] + density.T
     weight = np.zeros_like(log_weight)
     weight[some] = np.exp(likely - likely.max())
     weight /= weight.sum()
@@ -390,7 +396,7 @@ def _posterior(laws: Laws, rows: int, beyond: _Beyond, quantile90: float) -> tup
     left = weight[some]
     parts = [
         alone.share[:near, some] @ left.sum(axis=1),
-        farther.share.reshape(len(farther.share), left.size) @ left.T.ravel(),
+        farther.reshape(len(farther), left.size) @ left.T.ravel(),
     ]
     actual = np.maximum(counts - known[:, 0] * np.concatenate(parts), 0.0)
     actual = np.where(sure, np.maximum(actual, counts), actual)
@@ -401,7 +407,7 @@ def _posterior(laws: Laws, rows: int, beyond: _Beyond, quantile90: float) -> tup
 class _Parts:
     """Of each count: distance to what is expected over its variance, log density, and that at most.
 
-    Arrays (counts, laws of the body), or (counts, laws of outliers, laws of the body).
+    Arrays (counts, laws of the body).
     """
 
     share: Floats
@@ -415,27 +421,31 @@ class _Parts:
         highest = -np.log(variance) / 2
         return cls(share, highest - away * share / 2, highest)
 
-    @classmethod
-    def with_more(cls, counts: Floats, least: Floats, variance: Floats, more: Floats) -> _Parts:
-        """With about as many ``more`` rows than the least, or any number down to none.
 
-        That there may be many outliers is no excuse for a body that foresees more than is counted.
-        """
-        short = counts - least
-        lacking = np.minimum(short, 0.0)
-        of_least = lacking / variance
-        # in place, laws innermost: no arrays of a fit of few rows are larger
-        wide = variance[:, None] + (more + more**2)[:, :, None]
-        square = short[:, None] - more[:, :, None]
-        share = square / wide
-        square *= share
-        excused = (lacking * of_least)[:, None] > square
-        np.copyto(share, of_least[:, None], where=excused)
-        np.copyto(square, (lacking * of_least)[:, None], where=excused)
-        highest = np.log(wide, out=wide)
-        highest *= -0.5
-        square *= 0.5
-        return cls(share, np.subtract(highest, square, out=square), highest)
+def _with_outliers(
+    counts: Floats, least: Floats, variance: Floats, more: Floats
+) -> tuple[Floats, Floats]:
+    """`_Parts.share` (counts, laws of outliers, laws of the body), and the log density of all counts.
+
+    With about as many ``more`` rows than the least, or any number down to none. That there may be many
+    outliers is no excuse for a body that foresees more than is counted.
+    """
+    short = counts - least
+    lacking = np.minimum(short, 0.0)
+    of_least = lacking / variance
+    # in place, laws innermost: no arrays of a fit of few rows are larger
+    wide = variance[:, None] + (more + more**2)[:, :, None]
+    square = short[:, None] - more[:, :, None]
+    share = square / wide
+    square *= share
+    excused = (lacking * of_least)[:, None] > square
+    np.copyto(share, of_least[:, None], where=excused)
+    np.copyto(square, (lacking * of_least)[:, None], where=excused)
+    density = square.sum(axis=0)
+    for k in range(0, len(wide), _AT_ONCE):  # of all a float may not hold the product
+        density += np.log(wide[k : k + _AT_ONCE].prod(axis=0))
+    density *= -0.5
+    return share, density
 
 
 def _possible(laws: Laws, alone: _Parts, near: int) -> NDArray[np.bool_]:

@@ -22,3 +22,8 @@ def test_long_rows_lose_what_normal_residuals_say() -> None:
 def test_of_several_losses_the_largest_counts_at_every_cut() -> None:
     lost = most_of(lambda cut: 1.0 - cut, lambda cut: 0.5 + 0 * cut)
     assert lost(np.array([0.0, 0.4, 0.9])).tolist() == [1.0, 0.6, 0.5]
+
+
+def test_rows_that_no_float_could_square_lose_nothing_to_far_cuts() -> None:
+    tail = Tail(np.array([1e-200, 2e-200]), np.array([0.5, 0.0]))
+    assert loss_of_long_rows(tail, 1e-200)(np.array([1.0, 1e300])).tolist() == [0.0, 0.0]
