@@ -291,8 +291,8 @@ ax.spines[["top", "right"]].set_visible(False)
 # coefficients. And a mean of which one value in twenty is all there is, with a long tail, needs more rows than others: its
 # interval is then too short, and a note says so.
 #
-# One million rows of 20 columns (`python -m tests.benchmarks.linear_speed`): 0.12 to 0.19 of the time of statsmodels'
-# `ols(formula).fit()`, 6 to 12 times that of forming X'X, 144 MiB above the table.
+# One million rows of 20 columns (`python -m tests.benchmarks.linear_speed`): 0.12 to 0.15 of the time of statsmodels'
+# `ols(formula).fit()`, 7 to 10 times that of forming X'X, 149 MiB above the table.
 
 # %% [markdown]
 # ## Without public rows
@@ -569,12 +569,12 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | what | figure |
 # |---|---|
-# | `dp_lm`, 10^7 × 12 from Parquet (`--part parquet`) | 2.5 s; peak memory 1.6 GiB in all (500 MiB at 10^6 rows) |
-# | over reading the file once and forming X'X block by block, pyarrow in small buffers, 0.75 s | 3.3 times |
-# | the same over polars in batches, 0.35 s | 7.1 times |
-# | over pyarrow's table read at once, a matrix of its columns and X'X, processor time | 0.7 to 1.2 times; `dp_glm` 0.8 to 2.0, `dp_mvnorm` 0.6 to 1.3 |
-# | over pyarrow in small buffers, processor time | 5.1 times; `dp_glm` 5.9, `dp_mvnorm` 4.4 |
-# | without public responses (three rounds) | 3.0 s, 4.1 times pyarrow in small buffers |
+# | `dp_lm`, 10^7 × 12 from Parquet (`--part parquet`) | 3.5 s; peak memory 1.2 GiB in all (500 MiB at 10^6 rows) |
+# | over reading the file once and forming X'X block by block, pyarrow in small buffers, 1.8 s | 1.9 times |
+# | the same over polars in batches, 0.68 s | 5.1 times |
+# | over pyarrow's table read at once, a matrix of its columns and X'X, processor time | 0.8 times; `dp_glm` 2.3, `dp_mvnorm` 1.4 |
+# | over pyarrow in small buffers, processor time | 2.8 times; `dp_glm` 7.6, `dp_mvnorm` 4.6 |
+# | without public responses (three rounds) | 4.9 s, 2.7 times pyarrow in small buffers |
 # | `dp_lm` in memory, 10^6 × 20, over statsmodels' `ols` (`--part memory`) | 0.20 |
 # | `dp_glm`, binomial, 10^6 × 20, over statsmodels' `glm` | 0.14 |
 # | `eptr_nw`, 20 000 rows, 2 000 points in two dimensions, over a blocked numpy kernel sum (`--part kernel`) | 2.2 |

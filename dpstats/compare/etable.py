@@ -125,17 +125,17 @@ def etable(
     Response: rate_marriage
     <BLANKLINE>
                                  (1)          (2)
-    Intercept               4.331***     3.893***
+    Intercept               4.332***     3.892***
                              (0.073)      (0.045)
-    age                   -0.0164***
+    age                   -0.0165***
                             (0.0029)
-    religious               0.105***     0.089***
+    religious               0.106***     0.089***
                              (0.017)      (0.016)
     <BLANKLINE>
     Rows                        6048         6048
     Public rows                  318          318
-    Residual std. error       0.9307       0.9373
-    R-squared                0.02079     0.006815
+    Residual std. error       0.9287       0.9353
+    R-squared                0.02098     0.006883
     Errors                  sandwich     sandwich
     mu (GDP)                       1            1
     epsilon (delta)     4.38 (1e-05) 4.38 (1e-05)

@@ -245,7 +245,7 @@ class ScoreRows(WhitenedRows[Slab]):
         return self._shortened(super()._keep(x, columns, product), space)
 
     def _kept_numbers(self) -> int:
-        return self.d // 2 + 1 if self._shortens else super()._kept_numbers()
+        return (self.d + 1) // 2 + 3 if self._shortens else super()._kept_numbers()
 
     def _shortened(self, slab: Slab, space: Floats) -> Slab:
         """Rows of a coarse map in half of the memory, each number rounded to 24 bits.
@@ -260,10 +260,12 @@ class ScoreRows(WhitenedRows[Slab]):
             size = np.where(norm[odd] > 1, np.minimum(norm[odd], _LONGEST), 0.0)
             z[:, odd] *= size / np.maximum(norm[odd], SHORTEST)
             norm[odd] = size
-        kept = space.reshape(-1).view(np.float32)[: z.size].reshape(z.shape)
+        size, eta, y = space[-3:, : len(norm)]
+        np.multiply(norm, 1 + 2.0**-22, out=size)
+        eta[:], y[:] = slab.eta, slab.y
+        kept = space[:-3].reshape(-1).view(np.float32)[: z.size].reshape(z.shape)
         kept[...] = z
-        size = norm * (1 + 2.0**-22)
-        return Slab(kept, size, slab.eta.copy(), slab.y, slab.weight, slab.above, slab.unused)
+        return Slab(kept, size, eta, y, slab.weight, slab.above, slab.unused)
 
     def _slab(
         self,

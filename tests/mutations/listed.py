@@ -228,6 +228,7 @@ _LATTICE = (
 
 _rows = _of("rows")
 _LINEAR_ROWS = "tests/models/linear/test_rows.py"
+_SPARED = "tests/models/linear/test_spared_passes.py"
 _FAMILY_ROWS = "tests/score_rounds/test_rows.py"
 _SHARED_ROWS = "tests/models/mixture/test_releases.py"
 _CELL_ROWS = "tests/models/gaussian/test_rows.py"
@@ -286,8 +287,8 @@ _ROWS = (
     _rows(
         "rows that are kept with 24 bits are longer than their length says",
         "dpstats/score_rounds/rows.py",
-        "size = norm * (1 + 2.0**-22)",
-        "size = norm",
+        "np.multiply(norm, 1 + 2.0**-22, out=size)",
+        "size[:] = norm",
         f"{_FAMILY_ROWS}::test_rows_in_half_of_the_memory_are_no_longer_than_is_said",
     ),
     _rows(
@@ -2024,10 +2025,45 @@ _ALONE = (
         "tests/models/linear/test_far_rows.py::test_instruments_allow_for_scores_that_lean",
     ),
     _alone(
+        "one round is enough however much its cut takes",
+        "dpstats/models/linear/rounds.py",
+        "return max(allowed / cut.unit * math.sqrt(n), left) > _LITTLE",
+        "return left > _LITTLE",
+        f"{_SPARED}::test_one_round_is_enough_where_its_cut_takes_next_to_nothing",
+    ),
+    _alone(
+        "one round is enough whatever second moments lack",
+        "dpstats/models/linear/rounds.py",
+        "return max(allowed / cut.unit * math.sqrt(n), left) > _LITTLE",
+        "return allowed / cut.unit * math.sqrt(n) > _LITTLE",
+        f"{_SPARED}::test_a_second_round_follows_where_second_moments_may_lack_what_far_rows_have",
+    ),
+    _alone(
+        "rows that public ones have not whitened are not read again",
+        "dpstats/models/linear/prepare.py",
+        "(mean / values[0] - 1) * noise < _NEXT_TO_NOTHING",
+        "(mean / values[0] - 1) * noise < np.inf",
+        f"{_SPARED}::test_rows_that_public_ones_have_whitened_well_are_not_read_again",
+    ),
+    _alone(
+        "passes are spared where noise is next to nothing",
+        "dpstats/models/linear/planning.py",
+        "        spares=best[4] or large,\n",
+        "        spares=True,\n",
+        f"{_SPARED}::test_one_round_is_planned_for_large_tables_only",
+    ),
+    _alone(
+        "errors do not allow for what one round leaves of its way",
+        "dpstats/models/linear/rounds.py",
+        "            found = replace(found, left=(*found.left, left))\n",
+        "            found = replace(found, left=(*found.left, 0 * left))\n",
+        f"{_SPARED}::test_errors_allow_for_what_one_round_leaves_of_a_long_way",
+    ),
+    _alone(
         "many outliers excuse a body that foresees more than is counted",
         "dpstats/score_rounds/tails.py",
-        "        excused = (lacking * of_least)[:, None] > square\n",
-        "        excused = (lacking * of_least)[:, None] > np.inf\n",
+        "    excused = (lacking * of_least)[:, None] > square\n",
+        "    excused = (lacking * of_least)[:, None] > np.inf\n",
         "tests/score_rounds/test_tails.py::"
         "test_many_outliers_excuse_no_body_that_foresees_more_than_is_counted",
     ),

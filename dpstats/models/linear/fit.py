@@ -181,7 +181,7 @@ def anchored_if_near(
         return left_out_note(moments.design)
     n, mu = session.n, session.total.mu
     mark = thin(moments) if suffices(n, len(moments.terms), mu) else None
-    ready = prepared(session, moments, seen, plan, first, again=mark is None)
+    ready = prepared(session, moments, seen, plan, first, again=mark is None, stays=True)
     if mark is not None and ready.taken > SHORTENED:
         return left_out_note(moments.design, few_have(mark))
     few = rarest(moments) < _RARE

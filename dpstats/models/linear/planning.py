@@ -10,6 +10,8 @@ import numpy as np
 from dpstats.score_rounds.cuts import score_error
 
 _LARGE_TABLE = 10**7
+NOISELESS = 0.03
+"""Noise that is next to nothing, as a share of an error of sampling."""
 AGAIN = (0.015, 0.08)
 """Lengths and second moments of rows that are whitened for the second time."""
 EXCESS, SQUARES, COUNTS = 0.06, 0.05, 0.01
@@ -43,6 +45,9 @@ class LinearPlan:
         Rounds near the fit that come before the last one.
     instruments : bool
         Whether the second moments also tell a first stage: see `plan_linear`.
+    spares : bool
+        Whether passes over the rows are spared that would change next to nothing. Where noise is next to
+        nothing they cost no accuracy, and lead to the fit without privacy.
     predicted_ratio : float
         Predicted root mean square error over that of least squares without privacy, for normal errors.
     """
@@ -57,6 +62,7 @@ class LinearPlan:
     least_rounds: int
     most_rounds: int
     predicted_ratio: float
+    spares: bool = False
     middle: int = 0
     instruments: bool = False
 
@@ -97,7 +103,7 @@ def plan_linear(
     early = 1 if has_response else 2
     longer = rows / (rows - d - 1)  # mean square length of rows whitened by so few, over d
     thinner = (1 + math.sqrt(d / rows)) ** 2  # inverse of their smallest expected eigenvalue
-    best: tuple[float, float, float, bool] | None = None
+    best: tuple[float, float, float, bool, bool] | None = None
     for gram in (0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
         left = 1 - length - gram - early * (scale + step) - scale
         sd = math.sqrt(2) * max(1.5 * d * longer, square) / (n * mu * math.sqrt(gram))
@@ -109,14 +115,16 @@ def plan_linear(
             distance = math.sqrt(
                 d * first * max(1.0, distance / 10) ** 2 + (matrix * distance) ** 2 * d
             )
-        total = float(score_error(n, d, mu * math.sqrt(left))[0].min()) + (matrix * distance) ** 2
+        error, noise = score_error(n, d, mu * math.sqrt(left))
+        total = float(error.min()) + (matrix * distance) ** 2
         price = total * (1 + n * sd**2 / 2) if instruments else total
         near = has_response and (matrix * start) ** 2 < 0.01 * total
-        at_once = near and n * d >= _LARGE_TABLE
+        heard = n * float(noise[int(np.argmin(error))]) > NOISELESS**2
         if best is None or price < best[0]:
-            best = (price, total, gram, at_once)
+            best = (price, total, gram, near, heard)
     assert best is not None
     few = m is not None and m < 5 * d
+    large = n * d >= _LARGE_TABLE
     return LinearPlan(
         stages=((length, 0.05), AGAIN) if few else ((length, best[2]),),
         scale=scale,
@@ -125,9 +133,10 @@ def plan_linear(
         far=0.06,
         near=step,
         outer=0.07 if errors == "hetero" else 0.0,
-        least_rounds=1 if best[3] else 2,
+        least_rounds=1 if best[3] and large else 2,
         most_rounds=6,
         predicted_ratio=math.sqrt(best[1] * n),
+        spares=best[4] or large,
         instruments=instruments,
     )
 

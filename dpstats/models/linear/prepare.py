@@ -34,6 +34,8 @@ from dpstats.score_rounds.whitening import (
 
 _FEW_PUBLIC, _RARE = 16, 0.05
 """Public rows of a level that tell its share well enough, and a share of them that is not rare."""
+_NEXT_TO_NOTHING, _ABOUT = 0.01, 0.1
+"""Parts of a variance, and of a mean square, that nobody would notice."""
 SHORTENED = 0.35
 """Share of the trace of the second moments that a cut takes off, from which rows are whitened once more:
 steps are too long by as much, and beyond a half they lead nowhere."""
@@ -99,7 +101,7 @@ class Prepared:
     @property
     def turned(self) -> bool:
         """Whether rounds compute where the released second moments are the identity."""
-        return self.arrived or not np.array_equal(self.at.turn, np.eye(len(self.at.turn)))
+        return not np.array_equal(self.at.turn, np.eye(len(self.at.turn)))
 
     @property
     def enough(self) -> bool:
@@ -191,12 +193,14 @@ def prepared(
     first: RowLengths | None = None,
     *,
     again: bool = True,
+    stays: bool = False,
 ) -> Prepared:
     """Release the second moments of the rows, and turn them so that they are the identity.
 
     ``first``: how long rows are, where that was released; ``again``: whether the moments are released
-    once more where a cut took off much of them. Where they tell a first stage too, their share follows
-    from how long rows are.
+    once more where a cut took off much of them; ``stays``: whether rows may stay as they are seen, and
+    are not read again, where noise would hardly be less (`_even`). Where the moments tell a first stage
+    too, their share follows from how long rows are.
     """
     n, d = session.n, len(moments.terms)
     expected = _public_scale(moments, seen.residual)  # as rows are seen, not persons
@@ -217,10 +221,12 @@ def prepared(
         curvature, radius, taken, longer = _curvature(
             session, seen.whitening.root, moments, seen_lengths, gram
         )
-        at = turned(seen.whitening, curvature)
-        back, shift = session.whiten(at.back, seen.shift, seen.residual)
-        at = at.with_back(back)
-        seen = replace(seen, whitening=Whitening.of(back), shift=shift)
+        at = Coordinates.plain(seen.whitening)
+        if not (stays and plan.spares and _even(curvature, plan)):
+            at = turned(seen.whitening, curvature)
+            back, shift = session.whiten(at.back, seen.shift, seen.residual)
+            at = at.with_back(back)
+            seen = replace(seen, whitening=Whitening.of(back), shift=shift)
     return Prepared(
         design=moments.design,
         shift=seen.shift,
@@ -320,6 +326,18 @@ def _rare_levels(moments: PublicMoments, root: Floats, radius: float) -> tuple[F
     size = np.maximum(np.linalg.norm(along, axis=1), 1e-300)
     squares = 1 / size**2 + len(root) - 1
     return along / size[:, None], np.maximum(squares / radius**2, 1.0)
+
+
+def _even(curvature: Curvature, plan: LinearPlan) -> bool:
+    """Whether noise of scores would hardly be less where the second moments are the identity.
+
+    The variance of a coefficient along an eigenvector of these, of eigenvalue l, has for every part
+    that is sampling one of noise, as planned there, times the mean of all eigenvalues over l. That mean
+    is about 1, as cuts of rows and of residuals take it to be.
+    """
+    values = np.linalg.eigvalsh(curvature.used)
+    mean, noise = float(values.mean()), plan.predicted_ratio**2 - 1
+    return abs(mean - 1) < _ABOUT and (mean / values[0] - 1) * noise < _NEXT_TO_NOTHING
 
 
 def turned(whitening: Whitening, curvature: Curvature) -> Coordinates:

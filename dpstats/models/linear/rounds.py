@@ -12,13 +12,14 @@ from typing import Self
 import numpy as np
 
 from dpstats.arrays import Floats
-from dpstats.models.linear.planning import COUNTS, EXCESS, FALL, KEPT, SQUARES
+from dpstats.models.linear.planning import COUNTS, EXCESS, FALL, KEPT, NOISELESS, SQUARES
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.unforeseen import Look, Unforeseen, unforeseen
 from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, with_inverse
 from dpstats.score_rounds.cuts import (
     PRODUCT_QUANTILE,
+    WIDENING,
     Cut,
     Seen,
     cut_for_intervals,
@@ -32,6 +33,7 @@ from dpstats.score_rounds.cuts import (
     loss_of_marks,
     lost_of_squares,
     most_of,
+    squares_of_cut_rows,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, newton_step, pool_steps, pool_weighed
 from dpstats.score_rounds.leaning import (
@@ -61,8 +63,10 @@ _ONE_WAY = 3.0
 """Times as much of what is cut is weighed, and counts in errors, where it may all point one way."""
 _SHORT = 4.0
 """Times the residuals of most rows that the mean square may be before a few rows are what makes it."""
-_NOISELESS, _STILL = 0.03, 1e-4
-"""Noise, and steps, that are next to nothing, as a share of an error of sampling."""
+_STILL = 1e-4
+"""A step that is next to nothing, as a share of an error of sampling."""
+_LITTLE = 0.25
+"""Of an error of sampling, what cuts move in the first round where it may be the last."""
 _SLIGHT = 0.25
 """A step that spoils no fit, as a share of a residual standard deviation."""
 _RUNAWAY = 100.0
@@ -203,6 +207,9 @@ class LinearRounds(ScoreRounds[LinearStep]):
         else:
             curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
             found = pool_weighed(used, curvature.used, self.ready.lost, apart=apart)
+        if self.ready.arrived and len(self.steps) == 1:
+            left = self._left_of_first(self.plans[-1].cut) * found.move
+            found = replace(found, left=(*found.left, left))
         few = self._of_few()
         if few is None:
             return found
@@ -323,20 +330,19 @@ class LinearRounds(ScoreRounds[LinearStep]):
         self.before = scale
         tail = tail_of(histogram, scale, n)
         long = self._long_scores(tail) if last else None
-        shares = self._shares(near=near, last=last)
         seen = Seen(histogram, tail, n)
         self.scores.append(seen)
-        care = _CARE if self.ready.arrived else _CARE_ALONE
-        care = care if near or last else _FAR_CARE
         known = self._known_loss(seen)
-        cut = self._cut(tail, mu * math.sqrt(shares.score), care, known)
+        shares, cut = self._shares_and_cut(tail, known, near=near, last=last)
+        if last and self._too_early(cut):
+            last = False
+            shares, cut = self._shares_and_cut(tail, known, near=near, last=False)
         lean = None
         if long is not None:
             lean = self._leaning(long, seen, cut, mu * math.sqrt(shares.score))
             if lean is not None and self._may_overshoot(lean, cut):
                 self.carefully, last, lean = True, False, None
-                shares = self._shares(near=True, last=False)
-                cut = self._cut(tail, mu * math.sqrt(shares.score), care, known)
+                shares, cut = self._shares_and_cut(tail, known, near=True, last=False)
         square, lost = (
             self._square_cut(tail_of(histogram, scale, n, 2), shares) if last else (1.0, 0.0)
         )
@@ -351,10 +357,19 @@ class LinearRounds(ScoreRounds[LinearStep]):
             kept=self._kept(cut, lean),
         )
 
-    def _cut(self, tail: Tail, mu: float, care: float, known: Callable[[Floats], Floats]) -> Cut:
-        """The cut of a round of cost ``mu``; residuals are as long as few of them say, at least."""
+    def _shares_and_cut(
+        self, tail: Tail, known: Callable[[Floats], Floats], *, near: bool, last: bool
+    ) -> tuple[Shares, Cut]:
+        """What the round spends, and where it cuts; ``known``: see `_known_loss`.
+
+        Residuals are as long as few of them say, at least.
+        """
+        shares = self._shares(near=near, last=last)
+        care = _CARE if self.ready.arrived else _CARE_ALONE
+        care = care if near or last else _FAR_CARE
+        mu = self.session.total.mu * math.sqrt(shares.score)
         cut = cut_for_intervals(tail, self.session.n, len(self.anchor), mu, care, known)
-        return replace(cut, unit=max(cut.unit, self._few_differ.root))
+        return shares, replace(cut, unit=max(cut.unit, self._few_differ.root))
 
     def _scale_of_scores(self) -> tuple[LogHistogram, float]:
         """Counts of lengths of scores at the anchor, and their scale.
@@ -541,6 +556,33 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return _near(scale, None, self.ready.expected)
         return scale > FALL * self.before and not self._still_moving()
 
+    def _too_early(self, cut: Cut) -> bool:
+        """Whether the first round is not to be the last, by what is seen of it.
+
+        Its cut takes more than next to nothing, and only a later round tells whether that points one
+        way. Or its step, as long as errors of public rows, ends farther from the fit, for what
+        `_left_of_first` says. With instruments, or of persons, whose rows may be alike, public rows do
+        not tell how far off their fit is.
+        """
+        if self.steps:
+            return False
+        if self.oblique is not None or self.ready.persons is not None or not self.ready.m:
+            return True
+        n, allowed = self.session.n, WIDENING * cut.excess / cut.slope
+        left = self._left_of_first(cut) * math.sqrt(n / self.ready.m)
+        return max(allowed / cut.unit * math.sqrt(n), left) > _LITTLE
+
+    def _left_of_first(self, cut: Cut) -> float:
+        """Share of the way that a first step may be off by: a second one would tell.
+
+        It goes too far by what rows have that were cut for second moments, all of it along the step; and
+        falls short where scores of long rows are cut, with residuals of the usual size.
+        """
+        longer, d = self.ready.longer, len(self.anchor)
+        beyond = self.ready.taken * d
+        short = squares_of_cut_rows(longer, cut.unit, cut.length) / d
+        return max(beyond / (1 + beyond), short)
+
     @property
     def _at_least_squares(self) -> bool:
         """Whether a fit with instruments stands where residuals are short: at public least squares."""
@@ -565,7 +607,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """
         step, error = self.steps[-1].step, self.plans[-1].cut.unit / math.sqrt(self.session.n)
         moved = float(np.linalg.norm(step.move)) / math.sqrt(len(step.move))
-        return step.noise_sd < _NOISELESS * error and moved > _STILL * error
+        return step.noise_sd < NOISELESS * error and moved > _STILL * error
 
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
