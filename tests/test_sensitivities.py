@@ -52,7 +52,10 @@ _FITTED = beam(0, 0.1, 1.0), beam(0, 0.1, 1e9)
 _ABSENT = regressions.corner(math.nan, 0, 1), beam(0, 1e5, 1.0)
 _corner, _wide = regressions.corner, regressions.WIDE
 _ALSO: dict[Method, dict[str, Callable[[], Watched]]] = {
-    ("dp_lm", "anchored"): {"far": partial(regressions.far_scores, "dp_lm")},
+    ("dp_lm", "anchored"): {
+        "far": partial(regressions.far_scores, "dp_lm"),
+        "large": regressions.large_table,
+    },
     ("dp_feols", "rows"): {"far": partial(regressions.far_scores, "dp_feols")},
     ("dp_feols", "instruments, alone"): {
         "across": partial(regressions.sharp_instruments, _ACROSS),
@@ -264,6 +267,13 @@ def _require_no_more_than_the_total(found: list[Change]) -> None:
     else:
         assert isinstance(total, Privacy)
         assert sum(cost.mu**2 for cost in costs) <= total.mu**2 * (1 + 1e-9)
+
+
+def test_of_a_large_table_two_scores_and_far_ones_are_of_the_same_sums() -> None:
+    """Which are a case of the test above."""
+    named = [change.what for change in changes(_methods()["dp_lm", "anchored"]["large"]())]
+    assert named.count("mean score") == 2
+    assert named.count("mean of long scores") == 1
 
 
 # -- the papers' own constants ----------------------------------------------------------------------

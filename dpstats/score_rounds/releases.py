@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ Window = tuple[int, int]
 Windows = tuple[Window | None, Window | None]
 _OF_A_DESIGN = "histogram of row lengths", "second moments of the design"
 _AT_AN_ANCHOR = "histogram of information lengths", "information at the anchor"
+_LONG = "mean of long scores"
 _EXCESS = "mean of what the cut takes off scores"
 _SHARES = "shares of truncated and of empty rows"
 _SHARES_OUTSIDE = "shares of truncated rows, of empty ones and of those outside limits"
@@ -45,6 +46,15 @@ class Shares:
     squares: float = 0.0
     counts: float = 0.0
     excess: float = 0.0
+    far: float = 0.0
+
+    @property
+    def of_scores(self) -> bool:
+        """Whether anything is released of the scores."""
+        return max(self.score, self.outer, self.excess) > 0
+
+    def __add__(self, other: Shares) -> Shares:
+        return Shares(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,7 @@ class Round:
     score: Release | None
     outer: Release | None
     excess: Release | None
+    far: Release | None
     summary: RowSummary | None
 
 
@@ -292,10 +303,11 @@ class ScoreSession(Session[ScoreRows]):
         fine: int | None = None,
     ) -> LogHistogram:
         cost, window = self._spend(share), windows[which]
-        key = "lengths", anchor.tobytes(), windows
-        counts = self._once(key, lambda: self._read().length_counts(anchor, windows))[which]
+        keys = [("lengths", k, anchor.tobytes(), window) for k, window in enumerate(windows)]
+        if keys[which] not in self._exact:
+            self._exact.update(zip(keys, self._read().length_counts(anchor, windows), strict=True))
+        counts = self._exact[keys[which]]
         assert window is not None
-        assert counts is not None
         name = (self._names[0], "histogram of score lengths")[which]
         if fine is not None:
             counts = merged(counts, fine)
@@ -318,7 +330,7 @@ class ScoreSession(Session[ScoreRows]):
         """
         cost, length = self._spend(share), clamp_to_safe_range(length)
         total = self._read().long_scores(anchor, length, expected)
-        return self._mean_of("mean of long scores", total, length, cost)
+        return self._mean_of(_LONG, total, length, cost)
 
     def moments(self, share: float, radius: float) -> Release:
         """Mean of z z' over rows cut to ``radius``; sensitivity in `Session._moments`."""
@@ -327,42 +339,56 @@ class ScoreSession(Session[ScoreRows]):
         return self._moments("second moments of the design", total, radius, cost)
 
     def round(
-        self, shares: Shares, anchor: Floats, cuts: RoundCuts, *, papers: bool = False
+        self,
+        shares: Shares,
+        anchor: Floats,
+        cuts: RoundCuts,
+        later: Shares | None = None,
+        *,
+        papers: bool = False,
     ) -> Round:
         """What ``shares`` pays for, by one reading of the rows, at ``anchor``.
 
+        What ``later`` would pay for is summed as well: a round of these shares, at the same anchor and
+        cuts, reads no rows.
+
         The mean information q q', the mean score s, the mean of its outer products s s', the mean of
-        what the cut takes off |s|, the mean squared residual, and shares of rows. Sensitivities of the
-        sums: sqrt(2) radius^2 and sqrt(2) clip^2 for the two matrices (`Session._moments`), 2 clip for
-        the score, the distance of two vectors no longer than ``clip``; clip for what is taken off, which
-        lies in [0, clip]; for the rest `_of_rows`.
+        what the cut takes off |s|, the mean of what is far, the mean squared residual, and shares of
+        rows. Sensitivities of the sums: sqrt(2) radius^2 and sqrt(2) clip^2 for the two matrices
+        (`Session._moments`), 2 clip for the score, the distance of two vectors no longer than ``clip``;
+        clip for what is taken off, which lies in [0, clip]; of what is far that of `long_scores`; for
+        the rest `_of_rows`.
         """
-        information, score, outer, excess, squares, counts = (
+        information, score, outer, excess, far, squares, counts = (
             self._spend(share) if share else None
             for share in (
                 shares.information,
                 shares.score,
                 shares.outer,
                 shares.excess,
+                shares.far,
                 shares.squares,
                 shares.counts,
             )
         )
-        of_scores = any(cost is not None for cost in (score, outer, excess))
+        summed = shares if later is None else shares + later
+        key = "sums", anchor.tobytes(), repr(cuts)
         cuts = RoundCuts(
-            clip=_safe(cuts.clip) if of_scores else None,
-            radius=None if information is None else _safe(cuts.radius),
+            clip=_safe(cuts.clip) if summed.of_scores else None,
+            radius=_safe(cuts.radius) if summed.information else None,
             square=clamp_to_safe_range(cuts.square),
-            outer=outer is not None,
-            excess=excess is not None,
+            outer=summed.outer > 0,
+            excess=summed.excess > 0,
+            far=_safe(cuts.far) if summed.far else None,
             less=cuts.less,
         )
-        totals = self._read().sums(anchor, cuts)
+        totals = self._once(key, lambda: self._read().sums(anchor, cuts))
         return Round(
             self._matrix(self._names[1], totals.information, cuts.radius, information, papers),
             self._mean_score(totals.score, cuts.clip, score),
             self._matrix("outer products of the scores", totals.outer, cuts.clip, outer),
             self._mean_excess(totals.excess, cuts.clip, excess),
+            self._mean_far(totals.far, cuts.far, far),
             self._of_rows(totals, cuts.square, squares, counts),
         )
 
@@ -413,6 +439,13 @@ class ScoreSession(Session[ScoreRows]):
             return None
         return self._mean_of("mean score", total, clip, cost)
 
+    def _mean_far(
+        self, total: Integers | None, length: float | None, cost: Cost | None
+    ) -> Release | None:
+        if total is None or length is None or cost is None:
+            return None
+        return self._mean_of(_LONG, total, length, cost)
+
     def _mean_excess(
         self, total: Integers | None, clip: float | None, cost: Cost | None
     ) -> Release | None:
@@ -438,7 +471,7 @@ CLAIMS = (
     Claim("second moments of the design", GRAM, "sqrt(2) R^2", "Session._moments"),
     Claim("information at the anchor", GRAM, "sqrt(2) R^2 (papers: 2 R^2)", "ScoreSession.round"),
     Claim("mean score", VECTOR, "2 C", "ScoreSession.round"),
-    Claim("mean of long scores", VECTOR, "2 L", "ScoreSession.long_scores"),
+    Claim(_LONG, VECTOR, "2 L", "ScoreSession.long_scores"),
     Claim("outer products of the scores", GRAM, "sqrt(2) C^2", "ScoreSession.round"),
     Claim(_EXCESS, SQUARE, "C", "ScoreSession.round"),
     Claim("mean squared residual", SQUARE, "c^2", "ScoreSession.round"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -106,6 +106,10 @@ class RoundPlan:
     Attributes
     ----------
     shares : Shares
+    rest : Shares or None
+        What is released besides, of the same sums, if the round turns out to be the last one.
+    far : float or None
+        From which length on scores are asked where they point, if the round asks that.
     cut : Cut
         Of the scores.
     radius : float or None
@@ -130,6 +134,8 @@ class RoundPlan:
     pooled: bool = True
     lean: Leaning | None = None
     kept: Floats | None = None
+    rest: Shares | None = None
+    far: float | None = None
 
 
 def window_about(guess: float | None) -> Window:
@@ -187,11 +193,14 @@ class ScoreRounds(ABC, Generic[_S]):
 
         Less what the family expects of it, if that is to be ``expected``.
         """
-        session, share = self.session, self.session.left * SHARE
-        paid = session.total.mu * math.sqrt(share)
-        length = long_from(tail, session.n, len(self.anchor), paid)
-        at = self.anchor - self.carried
-        return LongScores(session.long_scores(share, at, length, expected), length)
+        share, at = self.session.left * SHARE, self.anchor - self.carried
+        length = self.far_length(tail, share)
+        return LongScores(self.session.long_scores(share, at, length, expected), length)
+
+    def far_length(self, tail: Tail, share: float) -> float:
+        """From which length on scores are asked where they point, for this share of the total."""
+        paid = self.session.total.mu * math.sqrt(share)
+        return long_from(tail, self.session.n, len(self.anchor), paid)
 
     @abstractmethod
     def plan(self) -> RoundPlan:
@@ -200,6 +209,10 @@ class ScoreRounds(ABC, Generic[_S]):
     @abstractmethod
     def newton(self, made: Round, plan: RoundPlan) -> _S:
         """The step that a round's releases give."""
+
+    def is_enough(self, made: Round, plan: RoundPlan) -> bool:
+        """Whether a round that may be the last one is, by what it has released."""
+        return True
 
     def next_anchor(self, step: _S) -> Floats:
         """Where the next round computes its scores; in other coordinates, if these change."""
@@ -216,8 +229,12 @@ class ScoreRounds(ABC, Generic[_S]):
         """Make the next round; what it has released, if it is the last one."""
         plan = self.plan()
         less = plan.lean.less if plan.lean and plan.lean.stretch > 1 else None
-        cuts = RoundCuts(plan.cut.length, plan.radius, plan.square, less=less)
-        made = self.session.round(plan.shares, self.anchor - self.carried, cuts)
+        cuts = RoundCuts(plan.cut.length, plan.radius, plan.square, far=plan.far, less=less)
+        at = self.anchor - self.carried
+        made = self.session.round(plan.shares, at, cuts, plan.rest)
+        if plan.rest is not None and self.is_enough(made, plan):
+            made = both(made, self.session.round(plan.rest, at, cuts))
+            plan = replace(plan, last=True)
         step = self.newton(made, plan)
         self.plans.append(plan)
         self.steps.append(step)
@@ -225,6 +242,17 @@ class ScoreRounds(ABC, Generic[_S]):
             return made
         self.anchor = self.next_anchor(step)
         return None
+
+
+def both(first: Round, second: Round) -> Round:
+    """Two releases of the same sums: of two scores the mean, by the variances of their noises."""
+    one, other = first.score, second.score
+    assert one is not None
+    assert other is not None
+    own, beside = 1 / one.noise_sd**2, 1 / other.noise_sd**2
+    value = (own * one.value + beside * other.value) / (own + beside)
+    score = replace(other, value=value, noise_sd=1 / math.sqrt(own + beside))
+    return replace(second, score=score)
 
 
 def summary_of(made: Round) -> RowSummary:

@@ -164,6 +164,8 @@ class RoundCuts:
         Whether outer products of the cut scores are summed.
     excess : bool
         Whether what the cut takes off the lengths of scores is summed.
+    far : float or None
+        From which length on what of scores is beyond it is summed.
     less : (d,) array or None
         w: scores are those of z - w w'z, so that they are cut farther out along w.
     """
@@ -173,6 +175,7 @@ class RoundCuts:
     square: float = 1.0
     outer: bool = False
     excess: bool = False
+    far: float | None = None
     less: Floats | None = None
 
 
@@ -184,6 +187,7 @@ class ScoreTotals:
     score: Integers | None
     outer: Integers | None
     excess: Integers | None
+    far: Integers | None
     squares: Integers
     cut: Integers
     empty: Integers
@@ -387,14 +391,20 @@ class ScoreRows(WhitenedRows[Slab]):
 
         Sensitivity when a row is replaced: 2 fine steps, as of two vectors of length at most ``fine``.
         """
-        fine = self.grid.fine
 
         def work(slab: Slab) -> tuple[Floats]:
             r, _, _ = self._working(slab, anchor)
-            whole, _ = rounded(self._long_scores(slab, r, anchor, length, expected), length, fine)
-            return (whole.sum(axis=1),)
+            return (self._beyond(slab, r, anchor, length, expected),)
 
         return self._sums(work, (self.d,))[0]
+
+    def _beyond(
+        self, slab: Slab, factor: Floats, anchor: Floats, length: float, less: bool
+    ) -> Floats:
+        """What a slab adds to `long_scores`."""
+        beyond = self._long_scores(slab, factor, anchor, length, less)
+        whole, _ = rounded(beyond, length, self.grid.fine)
+        return np.asarray(whole.sum(axis=1))
 
     @one_pass
     def moments(self, radius: float) -> Integers:
@@ -408,19 +418,20 @@ class ScoreRows(WhitenedRows[Slab]):
 
     @one_pass
     def sums(self, anchor: Floats, cuts: RoundCuts) -> ScoreTotals:
-        """Totals of q q', s, s s', |s| - clip, and e^2; of cut, empty, outside and partial rows.
+        """Totals of q q', s, s s', |s| - clip, what of s is far, and e^2; of cut rows, and others.
 
         q is cut to ``cuts.radius``, s to ``cuts.clip``, e to ``cuts.square``; e^2 is rounded to
         square^2/steps^2. What the cut takes off |s| counts as ``clip`` at most, and is rounded to
-        clip/fine. A row that is not used counts as empty; or else as outside when a number or its
-        weight lay beyond its limits; or else as cut when its score or its information row was; or else
-        as partial: a person some of whose rows are not used.
+        clip/fine. Of what is far see `long_scores`; nothing is expected of it. A row that is not used
+        counts as empty; or else as outside when a number or its weight lay beyond its limits; or else as
+        cut when its score or its information row was; or else as partial: a person some of whose rows
+        are not used.
 
         Sensitivities when a row is replaced, in steps: sqrt(2) steps^2 for each of the two matrices
         (`Session._moments`: outer products of vectors of length at most ``steps``), 2 fine steps for
-        the score (two vectors of length at most ``fine``), fine for what is cut off (in [0, fine]),
-        steps^2 for the squares (in [0, steps^2]); sqrt(2) for the four counts: a row is in one of them
-        at most.
+        the score and for what is far (two vectors of length at most ``fine``), fine for what is cut off
+        (in [0, fine]), steps^2 for the squares (in [0, steps^2]); sqrt(2) for the four counts: a row is
+        in one of them at most.
         """
         steps, d = self.grid.steps, self.d
 
@@ -446,6 +457,8 @@ class ScoreRows(WhitenedRows[Slab]):
                 if cuts.excess:
                     excess = np.clip(scores.lengths() / cuts.clip - 1, 0.0, 1.0)
                     parts.append(np.rint(self.grid.fine * excess).sum(keepdims=True))
+            if cuts.far is not None:
+                parts.append(self._beyond(slab, r, anchor, cuts.far, less=False))
             if self.leverage is not None:
                 cut |= self._any(slab, self._weighed(slab) > self.leverage)
             share = self._residual_sizes(slab, e)
@@ -466,13 +479,17 @@ class ScoreRows(WhitenedRows[Slab]):
 
         matrix, score = cuts.radius is not None, cuts.clip is not None
         outer, taken = score and cuts.outer, score and cuts.excess
-        shapes = [(d, d)] * matrix + [(d,)] * score + [(d, d)] * outer + [(1,)] * taken
+        far = cuts.far is not None
+        shapes = (
+            [(d, d)] * matrix + [(d,)] * score + [(d, d)] * outer + [(1,)] * taken + [(d,)] * far
+        )
         totals = iter(self._sums(work, *shapes, (5,)))
         return ScoreTotals(
             next(totals) if matrix else None,
             next(totals) if score else None,
             next(totals) if outer else None,
             next(totals) if taken else None,
+            next(totals) if far else None,
             *np.split(next(totals), 5),
         )
 

@@ -19,7 +19,7 @@ from dpstats.numerics.histogram import LogHistogram
 from dpstats.numerics.matrices import Curvature, Whitening, floored, shrink_second_moment
 from dpstats.score_rounds.cuts import DROWNING, cut_of_moments, noise_of_moments
 from dpstats.score_rounds.estimate import least_visible, rest_on_hidden
-from dpstats.score_rounds.releases import ScoreSession, Shares
+from dpstats.score_rounds.releases import ScoreSession, Shares, Window
 from dpstats.score_rounds.rows import RoundCuts
 from dpstats.score_rounds.tails import Tail, median_excess, tail_of
 
@@ -245,11 +245,16 @@ def whiten(session: ScoreSession, back: Floats, nothing: Mask) -> Whitened:
     return replace(_measured(session, best, farther, nothing), lost=best.lengths.beyond(farther, n))
 
 
-def whitened_lengths(session: ScoreSession, share: float, at: Floats) -> RowLengths:
-    """How long information rows are ``at`` coefficients, as they are whitened now."""
+def whitened_lengths(
+    session: ScoreSession, share: float, at: Floats, scores: Window | None = None
+) -> RowLengths:
+    """How long information rows are ``at`` coefficients, as they are whitened now.
+
+    Lengths of ``scores`` there are counted by the same reading of the rows.
+    """
     d = len(at)
     octave = math.floor(math.log2(math.sqrt(d)))
-    windows = (octave - 12, 32), None
+    windows = (octave - 12, 32), scores
     lengths = session.information_lengths(share, at, windows, fine=14)
     quantile, n = lengths.quantile(0.9) or math.sqrt(d), session.n
     return RowLengths(tail_of(lengths, quantile, n, 2), quantile, lengths)

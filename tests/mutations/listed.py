@@ -2029,7 +2029,8 @@ _ALONE = (
         "dpstats/models/linear/rounds.py",
         "return max(allowed / cut.unit * math.sqrt(n), left) > _LITTLE",
         "return left > _LITTLE",
-        f"{_SPARED}::test_one_round_is_enough_where_its_cut_takes_next_to_nothing",
+        f"{_SPARED}::"
+        "test_one_round_is_enough_near_a_public_fit_where_its_cut_takes_next_to_nothing",
     ),
     _alone(
         "one round is enough whatever second moments lack",
@@ -2037,6 +2038,29 @@ _ALONE = (
         "return max(allowed / cut.unit * math.sqrt(n), left) > _LITTLE",
         "return allowed / cut.unit * math.sqrt(n) > _LITTLE",
         f"{_SPARED}::test_a_second_round_follows_where_second_moments_may_lack_what_far_rows_have",
+    ),
+    _alone(
+        "one round is enough however far its step goes",
+        "dpstats/models/linear/rounds.py",
+        "        if square > expected * gaussian_square(d, _SELDOM) / d:\n",
+        "        if square > np.inf:\n",
+        f"{_SPARED}::"
+        "test_one_round_is_enough_near_a_public_fit_where_its_cut_takes_next_to_nothing",
+    ),
+    _alone(
+        "one round is enough wherever far scores point",
+        "dpstats/models/linear/rounds.py",
+        "return self._leaning(long, seen, plan.cut, mu, math.sqrt(public)) is None",
+        "return long is not None",
+        f"{_SPARED}::test_a_second_round_follows_where_far_scores_lean",
+    ),
+    _alone(
+        "what is left of one round does not go into the same sums",
+        "dpstats/score_rounds/rounds.py",
+        "    return replace(second, score=score)\n",
+        "    return replace(second, score=replace(score, noise_sd=other.noise_sd))\n",
+        "tests/score_rounds/test_rows.py::"
+        "test_two_releases_of_one_score_are_averaged_by_their_variances",
     ),
     _alone(
         "rows that public ones have not whitened are not read again",
@@ -2048,8 +2072,8 @@ _ALONE = (
     _alone(
         "passes are spared where noise is next to nothing",
         "dpstats/models/linear/planning.py",
-        "        spares=best[4] or large,\n",
-        "        spares=True,\n",
+        "spares = best[4] or n * d >= _LARGE_TABLE\n",
+        "spares = True\n",
         f"{_SPARED}::test_one_round_is_planned_for_large_tables_only",
     ),
     _alone(
@@ -2057,7 +2081,7 @@ _ALONE = (
         "dpstats/models/linear/rounds.py",
         "            found = replace(found, left=(*found.left, left))\n",
         "            found = replace(found, left=(*found.left, 0 * left))\n",
-        f"{_SPARED}::test_errors_allow_for_what_one_round_leaves_of_a_long_way",
+        f"{_SPARED}::test_errors_allow_for_what_one_round_leaves_of_its_way",
     ),
     _alone(
         "many outliers excuse a body that foresees more than is counted",

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from dpstats.accounting.privacy import Privacy
 from dpstats.mechanism.lattice import ExactMatrix
+from dpstats.mechanism.noise import make_noise
 from dpstats.mechanism.release import Release
 from dpstats.models.glm.family import Family, resolve_family
 from dpstats.score_rounds.releases import ScoreSession, Shares
+from dpstats.score_rounds.rounds import both
 from dpstats.score_rounds.rows import LeastSquares, RoundCuts, ScoreRows
 from tests.mechanism.sources import Arrays, NonPrivateSilence
 
@@ -37,6 +39,7 @@ _FAMILIES = {
 } | {"negative binomial": Family("negative binomial", "log", 0.5), "linear": LeastSquares()}
 _LAST = Shares(information=0.1, score=0.1, outer=0.1, squares=0.08, counts=0.08, excess=0.04)
 _LEAN, _LESS = Shares(score=0.01, outer=0.01, excess=0.01), np.array([0.6, -0.7, 0.3])
+_AT_ONCE, _LATER = Shares(score=0.01, far=0.01), Shares(score=0.01, outer=0.01, counts=0.01)
 
 _hostile = st.one_of(
     st.floats(-5, 5),
@@ -78,12 +81,17 @@ def _releases(
             session.information_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)), 6)
             session.score_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)))
             session.score_lengths(0.05, _ANCHOR, ((-8, 16), (-8, 16)), 10)
-            session.response_histogram(0.1, -8, 16)
+            session.response_histogram(0.05, -8, 16)
             session.moments(0.1, bound)
             session.long_scores(0.02, _ANCHOR, bound)
             session.round(Shares(score=0.1), _ANCHOR, RoundCuts(0.6 * bound, None))
             session.round(_LAST, 0 * _ANCHOR, RoundCuts(bound, 2 * bound, 1.5))
             session.round(_LEAN, _ANCHOR, RoundCuts(bound, None, less=_LESS))
+            far = RoundCuts(bound, None, far=2 * bound)
+            session.round(_AT_ONCE, _ANCHOR, far, _LATER)
+            passes = session.passes
+            session.round(_LATER, _ANCHOR, far)
+            assert session.passes == passes
             out += session.releases
     return out
 
@@ -192,6 +200,16 @@ def test_what_the_cut_takes_off_counts_up_to_once_its_length() -> None:
     assert values == pytest.approx([(1.5 + 1.5 + 0 + 3) / 4, (0 + 1.5 + 0 + 3) / 4], abs=1e-5)
     assert made[0] is not None
     assert made[0].sensitivity == pytest.approx(3.0 / 4)
+
+
+def test_two_releases_of_one_score_are_averaged_by_their_variances() -> None:
+    with ScoreSession(
+        Arrays(_X, _Y), LeastSquares(), np.eye(_D), 0 * _SHIFT, Privacy(1.0), make_noise(1)
+    ) as session:
+        rounds = [session.round(Shares(score=k), _ANCHOR, RoundCuts(9.0, None)) for k in (0.2, 0.8)]
+    (first, second), mean = (r.score for r in rounds), both(*rounds).score
+    assert mean.value == pytest.approx(0.2 * first.value + 0.8 * second.value)
+    assert mean.noise_sd == pytest.approx(2 * 9.0 / _N, rel=1e-6)
 
 
 def test_long_scores_count_less_what_the_family_expects_of_them() -> None:

@@ -119,7 +119,7 @@ def by_rounds(
 
 
 def _solved(session: StepSession, ready: Prepared) -> EptrFit:
-    limits = replace(ready.plan, least_rounds=2)
+    limits = replace(ready.plan, one_round=False)
     rounds = SolutionRounds.of(session, replace(ready, plan=limits), 0.0)
     fit = solved_by_rounds(rounds)
     last, n = rounds.last, session.n

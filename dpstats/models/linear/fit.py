@@ -176,7 +176,7 @@ def anchored_if_near(
     if session.by_person:
         ready = prepared(session, moments, seen, plan)
         return solved_by_rounds(LinearRounds.of(session, ready, ridge))
-    first = lengths_by_public(session, plan, moments)
+    first = lengths_by_public(session, plan, moments, seen.residual)
     if first is None:
         return left_out_note(moments.design)
     n, mu = session.n, session.total.mu

@@ -9,7 +9,9 @@ import numpy as np
 
 from dpstats.score_rounds.cuts import score_error
 
-_LARGE_TABLE = 10**7
+_LARGE_TABLE, _LONG_PASS = 10**7, 10**6
+"""Numbers of a table of which passes are spared even where noise is next to nothing; and of one that a
+pass over takes longer than what else a round does."""
 NOISELESS = 0.03
 """Noise that is next to nothing, as a share of an error of sampling."""
 AGAIN = (0.015, 0.08)
@@ -40,7 +42,10 @@ class LinearPlan:
         Score of a round before the last one: far from the fit, and near it.
     outer : float
         Outer products of the scores, a fraction of what the last round has left.
-    least_rounds, most_rounds : int
+    most_rounds : int
+    one_round : bool
+        Whether a step straight from the public anchor leaves next to nothing behind, if the fit lies
+        where public rows say; and tables are so large that a pass over the rows takes time.
     middle : int
         Rounds near the fit that come before the last one.
     instruments : bool
@@ -59,9 +64,9 @@ class LinearPlan:
     far: float
     near: float
     outer: float
-    least_rounds: int
     most_rounds: int
     predicted_ratio: float
+    one_round: bool = False
     spares: bool = False
     middle: int = 0
     instruments: bool = False
@@ -79,9 +84,8 @@ def plan_linear(
 ) -> LinearPlan:
     """Divide a total of ``mu`` between the releases of an anchored fit; reads no data.
 
-    Two rounds when public responses give the first anchor, three expected when they do not. In large
-    tables, where a pass over the rows takes time, one round may do if a step straight from the public
-    anchor leaves next to nothing behind. The share of the second moments minimises the predicted error:
+    Two rounds when public responses give the first anchor, of large tables perhaps one; three expected
+    when they do not. The share of the second moments minimises the predicted error:
     a step from an anchor at distance delta leaves (noise of the matrix) * delta behind.
 
     Parameters
@@ -124,7 +128,7 @@ def plan_linear(
             best = (price, total, gram, near, heard)
     assert best is not None
     few = m is not None and m < 5 * d
-    large = n * d >= _LARGE_TABLE
+    spares = best[4] or n * d >= _LARGE_TABLE
     return LinearPlan(
         stages=((length, 0.05), AGAIN) if few else ((length, best[2]),),
         scale=scale,
@@ -133,10 +137,10 @@ def plan_linear(
         far=0.06,
         near=step,
         outer=0.07 if errors == "hetero" else 0.0,
-        least_rounds=1 if best[3] and large else 2,
         most_rounds=6,
         predicted_ratio=math.sqrt(best[1] * n),
-        spares=best[4] or large,
+        one_round=best[3] and spares and n * d >= _LONG_PASS,
+        spares=spares,
         instruments=instruments,
     )
 
@@ -158,7 +162,6 @@ def plan_alone(n: int, d: int, mu: float, moments_sd: float, errors: str) -> Lin
         far=min(max((12 * d / (n * mu)) ** 2, 0.006), 0.07),
         near=near,
         outer=0.07 if errors == "hetero" else 0.0,
-        least_rounds=2,
         most_rounds=9,
         predicted_ratio=math.nan,
         middle=1,

@@ -22,7 +22,7 @@ from dpstats.score_rounds.least_budget import suffices
 from dpstats.score_rounds.levels import compared_with, first_hidden, shares_of_levels
 from dpstats.score_rounds.public_guide import hardly_seen
 from dpstats.score_rounds.releases import PersonCounts, ScoreSession
-from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each
+from dpstats.score_rounds.rounds import PERSONS, Coordinates, rows_of_each, window_about
 from dpstats.score_rounds.tails import Tail
 from dpstats.score_rounds.whitening import (
     RowLengths,
@@ -165,14 +165,16 @@ def planned(
 
 
 def lengths_by_public(
-    session: ScoreSession, plan: LinearPlan, moments: PublicMoments
+    session: ScoreSession, plan: LinearPlan, moments: PublicMoments, residual: float
 ) -> RowLengths | None:
     """How long rows are as public ones have whitened them; None where these are no guide to them.
 
-    Few public rows make others longer by themselves.
+    Few public rows make others longer by themselves. Scores are counted too, with a public ``residual``,
+    where rows may stay as they are seen.
     """
     (share, gram), d, m = plan.stages[0], len(moments.terms), moments.m
-    lengths = whitened_lengths(session, share, np.zeros(d))
+    scores = window_about(_public_scale(moments, residual)) if plan.spares else None
+    lengths = whitened_lengths(session, share, np.zeros(d), scores)
     n, mu, middle = session.n, session.total.mu, lengths.counts.quantile(0.5)
     away = far_off(middle, square_of_others(d, m), n, mu * math.sqrt(gram))
     return None if away and suffices(n, d, mu) else lengths

@@ -37,6 +37,7 @@ from dpstats.score_rounds.cuts import (
 )
 from dpstats.score_rounds.estimate import Pooled, Step, newton_step, pool_steps, pool_weighed
 from dpstats.score_rounds.leaning import (
+    SHARE,
     Anchor,
     Leaning,
     LongScores,
@@ -63,9 +64,11 @@ _ONE_WAY = 3.0
 """Times as much of what is cut is weighed, and counts in errors, where it may all point one way."""
 _SHORT = 4.0
 """Times the residuals of most rows that the mean square may be before a few rows are what makes it."""
+_SELDOM = 0.999
+"""Chance with which noise, or sampling, is shorter than what is taken to be more than that."""
 _STILL = 1e-4
 """A step that is next to nothing, as a share of an error of sampling."""
-_LITTLE = 0.25
+_LITTLE = 0.1
 """Of an error of sampling, what cuts move in the first round where it may be the last."""
 _SLIGHT = 0.25
 """A step that spoils no fit, as a share of a residual standard deviation."""
@@ -290,7 +293,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if (few := self._of_few()) is not None:
             move = move - few[1] @ (few[1].T @ move)
         square = float(move @ move)
-        if self.ready.lost > _EXPLAINED or square < noise * gaussian_square(d, 0.999) / d:
+        if self.ready.lost > _EXPLAINED or square < noise * gaussian_square(d, _SELDOM) / d:
             return True
         residual = d * self.plans[-1].cut.unit ** 2
         return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)
@@ -333,19 +336,26 @@ class LinearRounds(ScoreRounds[LinearStep]):
         seen = Seen(histogram, tail, n)
         self.scores.append(seen)
         known = self._known_loss(seen)
-        shares, cut = self._shares_and_cut(tail, known, near=near, last=last)
-        if last and self._too_early(cut):
-            last = False
-            shares, cut = self._shares_and_cut(tail, known, near=near, last=False)
-        lean = None
+        shares, rest = self._shares(near=near, last=last), None
+        cut = self._cut(tail, known, shares, near=near or last)
+        far = lean = None
+        if near and not (self.steps or last) and self.ready.plan.one_round:
+            asked = replace(shares, far=(self.session.left - shares.score) * SHARE)
+            more = self._last_shares(self.session.left - asked.score - asked.far)
+            farther = self._cut(tail, known, asked + more, near=True)
+            if not self._goes_on(farther):
+                shares, rest, cut = asked, more, farther
+                far = self.far_length(tail, asked.far)
         if long is not None:
-            lean = self._leaning(long, seen, cut, mu * math.sqrt(shares.score))
+            off = self.steps[-1].step.noise_length
+            lean = self._leaning(long, seen, cut, mu * math.sqrt(shares.score), off)
             if lean is not None and self._may_overshoot(lean, cut):
                 self.carefully, last, lean = True, False, None
-                shares, cut = self._shares_and_cut(tail, known, near=True, last=False)
-        square, lost = (
-            self._square_cut(tail_of(histogram, scale, n, 2), shares) if last else (1.0, 0.0)
-        )
+                shares = self._shares(near=True, last=False)
+                cut = self._cut(tail, known, shares, near=True)
+        square, lost, final = 1.0, 0.0, shares if last else rest
+        if final is not None:
+            square, lost = self._square_cut(tail_of(histogram, scale, n, 2), final)
         return RoundPlan(
             shares,
             cut,
@@ -355,21 +365,22 @@ class LinearRounds(ScoreRounds[LinearStep]):
             pooled=near or last,
             lean=lean,
             kept=self._kept(cut, lean),
+            rest=rest,
+            far=far,
         )
 
-    def _shares_and_cut(
-        self, tail: Tail, known: Callable[[Floats], Floats], *, near: bool, last: bool
-    ) -> tuple[Shares, Cut]:
-        """What the round spends, and where it cuts; ``known``: see `_known_loss`.
+    def _cut(
+        self, tail: Tail, known: Callable[[Floats], Floats], shares: Shares, *, near: bool
+    ) -> Cut:
+        """Where the round cuts scores; ``known``: see `_known_loss`.
 
         Residuals are as long as few of them say, at least.
         """
-        shares = self._shares(near=near, last=last)
         care = _CARE if self.ready.arrived else _CARE_ALONE
-        care = care if near or last else _FAR_CARE
+        care = care if near else _FAR_CARE
         mu = self.session.total.mu * math.sqrt(shares.score)
         cut = cut_for_intervals(tail, self.session.n, len(self.anchor), mu, care, known)
-        return shares, replace(cut, unit=max(cut.unit, self._few_differ.root))
+        return replace(cut, unit=max(cut.unit, self._few_differ.root))
 
     def _scale_of_scores(self) -> tuple[LogHistogram, float]:
         """Counts of lengths of scores at the anchor, and their scale.
@@ -398,8 +409,13 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def _shares(self, *, near: bool, last: bool) -> Shares:
         """What the round spends; the last one all that is left."""
         limits, left = self.ready.plan, self.session.left
-        if not last:
-            return Shares(score=limits.near if near else limits.far)
+        if last:
+            return self._last_shares(left)
+        return Shares(score=limits.near if near else limits.far)
+
+    def _last_shares(self, left: float) -> Shares:
+        """What the last round spends, of all that is left."""
+        limits = self.ready.plan
         return Shares(
             outer=left * limits.outer,
             squares=left * SQUARES,
@@ -437,11 +453,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
         """What of the scores at the last anchor is far out.
 
         Not at the first anchor, where scores lean towards the fit; nor where long rows weigh less, so
-        that their scores are short. Public rows say where scores of least squares are.
+        that their scores are short.
         """
         if self.session.leverage is not None or not (self.steps and self.measured):
             return None
-        long, far, m = self.far_scores(tail), self.ready.far, self.ready.m
+        return self._with_public(self.far_scores(tail), tail)
+
+    def _with_public(self, long: LongScores, tail: Tail) -> LongScores:
+        """Long scores beside those of public rows, where these tell."""
+        far, m = self.ready.far, self.ready.m
         if far is None or m is None or self.oblique is not None:
             return long
         unit = tail.quantile
@@ -449,11 +469,16 @@ class LinearRounds(ScoreRounds[LinearStep]):
         public = self.ready.at.back.T @ mean * unit
         return replace(long, public=public, public_square=square * unit**2, m=m)
 
-    def _leaning(self, long: LongScores, seen: Seen, cut: Cut, mu: float) -> Leaning | None:
-        """Where scores lean, for a round of cost ``mu``; with instruments they are cut as others are."""
+    def _leaning(
+        self, long: LongScores, seen: Seen, cut: Cut, mu: float, off: float
+    ) -> Leaning | None:
+        """Where scores lean, for a round of cost ``mu`` whose anchor is that far ``off`` by chance.
+
+        With instruments they are cut as others are.
+        """
         longer = float(np.interp(long.length, seen.tail.lengths, seen.tail.share))
         most = most_information(self.ready.longer, longer, len(self.anchor))
-        began = Anchor(self.steps[-1].step.noise_length, cut.unit**2, most=most)
+        began = Anchor(off, cut.unit**2, most=most)
         return leaning(long, seen, cut, mu, began, stretches=self.oblique is None)
 
     def _known_loss(self, seen: Seen) -> Callable[[Floats], Floats]:
@@ -537,40 +562,52 @@ class LinearRounds(ScoreRounds[LinearStep]):
         return _Few(times * math.sqrt(look.others) * look.scale, longest * look.scale)
 
     def _is_last(self, scale: float) -> bool:
-        """Whether this round is the last: from the plan and released scales only.
-
-        The first may be it when the plan allows and the residuals are as small as the public ones, so
-        that the public anchor is as good as it looked.
-        """
+        """Whether this round is to be the last: from the plan and released scales only."""
         limits, made = self.ready.plan, len(self.steps)
         cost = limits.near + limits.later_scale
         if made + 1 >= limits.most_rounds or self.session.left - cost < KEPT:
             return True
-        if made + 1 < limits.least_rounds:
-            return False
-        if not self._middle_made:
+        if self.before is None or not self._middle_made:
             return False
         if self._few_differ.root > 0:
             return True
-        if self.before is None:
-            return _near(scale, None, self.ready.expected)
         return scale > FALL * self.before and not self._still_moving()
 
-    def _too_early(self, cut: Cut) -> bool:
-        """Whether the first round is not to be the last, by what is seen of it.
+    def _goes_on(self, cut: Cut) -> bool:
+        """Whether the first round is not the last one whatever its score, by what is seen before.
 
         Its cut takes more than next to nothing, and only a later round tells whether that points one
-        way. Or its step, as long as errors of public rows, ends farther from the fit, for what
-        `_left_of_first` says. With instruments, or of persons, whose rows may be alike, public rows do
-        not tell how far off their fit is.
+        way; or no more than noise is seen of it. Or its step, as long as errors of public rows, ends
+        farther from the fit, for what `_left_of_first` says. With instruments, or of persons, whose rows
+        may be alike, public rows do not tell how far off their fit is. Nor do few responses that differ.
         """
-        if self.steps:
-            return False
+        if not self.measured or self._few_differ.root > 0:
+            return True
         if self.oblique is not None or self.ready.persons is not None or not self.ready.m:
             return True
         n, allowed = self.session.n, WIDENING * cut.excess / cut.slope
         left = self._left_of_first(cut) * math.sqrt(n / self.ready.m)
         return max(allowed / cut.unit * math.sqrt(n), left) > _LITTLE
+
+    def is_enough(self, made: Round, plan: RoundPlan) -> bool:
+        """Whether the first step is no longer than samples and noise explain, and no scores lean."""
+        assert made.score is not None
+        assert made.far is not None
+        assert self.ready.m is not None
+        assert plan.far is not None
+        assert plan.rest is not None
+        value = self._as_uncut(made.score.value, plan)
+        where = self.curvature, self.penalty, self.anchor
+        step = newton_step(*where, value, made.score.noise_sd, plan.cut.slope)
+        d, square = len(step.move), float(step.move @ step.move)
+        public, private = (d * plan.cut.unit**2 / rows for rows in (self.ready.m, self.session.n))
+        expected = step.noise_length**2 + public + private
+        if square > expected * gaussian_square(d, _SELDOM) / d:
+            return False
+        seen = self.scores[-1]
+        long = self._with_public(LongScores(made.far, plan.far), seen.tail)
+        mu = self.session.total.mu * math.sqrt((plan.shares + plan.rest).score)
+        return self._leaning(long, seen, plan.cut, mu, math.sqrt(public)) is None
 
     def _left_of_first(self, cut: Cut) -> float:
         """Share of the way that a first step may be off by: a second one would tell.
@@ -611,9 +648,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
     def newton(self, made: Round, plan: RoundPlan) -> LinearStep:
         assert made.score is not None
-        value = made.score.value
-        if plan.kept is not None:
-            value = np.linalg.solve(plan.kept, value)
+        value = self._as_uncut(made.score.value, plan)
         score = value / plan.cut.slope
         if self._tells_moments:
             self._look(score, made.score.noise_sd / plan.cut.slope, plan)
@@ -631,6 +666,10 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if self.unforeseen is not None:
             step = self.unforeseen.with_noise(step, plan.lean)
         return LinearStep(step, score)
+
+    def _as_uncut(self, score: Floats, plan: RoundPlan) -> Floats:
+        """A mean score, but for the slope, as if few rows had been cut like many."""
+        return score if plan.kept is None else np.linalg.solve(plan.kept, score)
 
     @property
     def _tells_moments(self) -> bool:

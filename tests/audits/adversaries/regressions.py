@@ -204,6 +204,17 @@ def far_scores(function: str) -> Watched:
     return against(function, _SHORTEST, pair, 400, 200, (-1.0, 1.0))
 
 
+def large_table() -> Watched:
+    """Opposite scores, of so many rows that what is left of one round goes into the same sums."""
+
+    def rows(n: int, seed: int) -> pd.DataFrame:
+        x, z, errors = np.random.default_rng(seed).normal(size=(3, n))
+        return pd.DataFrame({"x": x, "z": z, "y": x + z + errors})
+
+    pair = beam(0, 1e3, 1e9), beam(180, 1e3, 1e9)
+    return declared("dp_lm", "y ~ 0 + x + z", {"mu": 1.0}, rows(500_001, 3), pair, rows(1000, 4))
+
+
 # The papers' matrix noise is for a change by 2 R^2, where sqrt(2) R^2 is the most. Rows at the angle t,
 # mirrored at 45 degrees so that their moments change on the diagonal only, give (1 - cos(t)) / 2 of the
 # half that scores have and sin(t)^2 / 2 of the other one: 9/16 at 120 degrees, and never more, because

@@ -202,6 +202,7 @@ def test_tables_beyond_the_cache_are_fitted_as_the_others(monkeypatch: pytest.Mo
     assert ((coarse.coef() - kept.coef()).abs() < 0.001 * kept.se()).all()
     # readings of large tables are spared: other rounds, other noise
     monkeypatch.setattr(planning, "_LARGE_TABLE", 0)
+    monkeypatch.setattr(planning, "_LONG_PASS", 0)
     large = fit(data, mu=2)
     assert ((large.coef() - kept.coef()).abs() < kept.se()).all()
     # which errors allow for: of so few rows, public ones and private ones, that is a fifth of them
