@@ -53,6 +53,7 @@ class Step:
     variance: float  # predicted, per coordinate, for pooling
     excess: float = 0.0  # mean length of what its cut took off, as if rows were not cut
     most: float = 0.0  # the same, that it hardly exceeds
+    off: float = 0.0  # share of its way that it may be off by, which only a later step would tell
 
     def turned(self, turn: Floats, inverse: Floats) -> Step:
         """This step for rows ``turn`` z in place of z; ``inverse``: that of the Hessian before."""
@@ -104,24 +105,47 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
     A step falls short of its aim where the cut score follows a move less than its slope says, as it does
     where rows differ in length: residuals of long rows are cut nearer. By how much, the next step tells:
     it goes what was left of the way, and both noises. Of the last step as much is taken to be left, and
-    all of it to lie where that went: there the way is longest.
+    all of it to lie where that went: there the way is longest. Along its own way a step counts less, as
+    it may be off by a part of that.
     """
     last = steps[-1].move
     length = np.array(_shares_left(steps)) * [float(np.linalg.norm(s.move)) for s in steps]
     weight = np.array([1 / step.variance for step in steps])
     weight /= weight.sum()
-    coef = sum((w * (s.anchor + s.move) for w, s in zip(weight, steps, strict=True)), 0.0)
-    move = sum((w * s.move for w, s in zip(weight, steps, strict=True)), 0.0)
-    noise = math.sqrt(sum((w * s.noise_sd) ** 2 for w, s in zip(weight, steps, strict=True)))
-    left = float(weight @ length) * last / max(float(np.linalg.norm(last)), 1e-300)
+    way, along = _longest_way(steps)
+    moves = np.array([step.move for step in steps])
+    ends = moves + [step.anchor for step in steps]
+    coef, move = (weight @ v + ((along - weight) @ (v @ way)) * way for v in (ends, moves))
+    sd = np.array([step.noise_sd for step in steps])
+    noise, more = float(np.linalg.norm(weight * sd)), float(np.sum((along**2 - weight**2) * sd**2))
+    gone = float(weight @ length) * last / max(float(np.linalg.norm(last)), 1e-300)
+    left = math.sqrt(max(more, 0.0)) * way, gone
     return Pooled(
-        coef=np.asarray(coef),
-        move=np.asarray(move),
+        coef=coef,
+        move=move,
         noise_sd=noise,
-        left=(left,) if left.any() else (),
+        left=tuple(one for one in left if one.any()),
         excess=float(weight @ [step.excess for step in steps]),
         most=float(weight @ [step.most for step in steps]),
     )
+
+
+def _longest_way(steps: Sequence[Step]) -> tuple[Floats, Floats]:
+    """The direction of the longest step, and the weights of all in it: they sum to one.
+
+    Their variances there are larger by the squares of what they may be off by, but for the last one.
+    """
+    d, longest = len(steps[-1].move), max((s.move for s in steps), key=np.linalg.norm)
+    way = longest / max(float(np.linalg.norm(longest)), 1e-300)
+    variance, before = [], 0.0
+    for step in steps:
+        noise = step.noise_length**2
+        gone = max(float(step.move @ way) ** 2 - (noise + before) / d, 0.0)
+        off = 0.0 if step is steps[-1] else step.off
+        variance.append(step.variance + off**2 * gone)
+        before = noise
+    weight = 1 / np.array(variance)
+    return way, weight / weight.sum()
 
 
 def pool_weighed(

@@ -2042,17 +2042,41 @@ _ALONE = (
     _alone(
         "one round is enough however far its step goes",
         "dpstats/models/linear/rounds.py",
-        "        if square > expected * gaussian_square(d, _SELDOM) / d:\n",
-        "        if square > np.inf:\n",
+        "        if not self._explained(step, plan.cut):\n",
+        "        if step is None:\n",
         f"{_SPARED}::"
         "test_one_round_is_enough_near_a_public_fit_where_its_cut_takes_next_to_nothing",
     ),
     _alone(
         "one round is enough wherever far scores point",
         "dpstats/models/linear/rounds.py",
-        "return self._leaning(long, seen, plan.cut, mu, math.sqrt(public)) is None",
+        "return self._leaning(long, seen, plan.cut, mu, public) is None",
         "return long is not None",
         f"{_SPARED}::test_a_second_round_follows_where_far_scores_lean",
+    ),
+    _alone(
+        "no third round follows where a long way is cut short",
+        "dpstats/models/linear/rounds.py",
+        "(self._still_moving() or self._far_to_go())",
+        "self._still_moving()",
+        "tests/models/linear/test_far_rows.py::"
+        "test_a_third_round_follows_where_a_long_way_is_cut_short",
+    ),
+    _alone(
+        "steps are averaged alike in all directions",
+        "dpstats/score_rounds/estimate.py",
+        "variance.append(step.variance + off**2 * gone)",
+        "variance.append(step.variance + 0 * off * gone)",
+        "tests/score_rounds/test_estimate.py::"
+        "test_a_long_step_counts_less_along_its_way_than_across_it",
+    ),
+    _alone(
+        "no step is known to be off by a part of its way",
+        "dpstats/models/linear/rounds.py",
+        "step = replace(step, off=self._left_of_first(plan.cut))",
+        "step = replace(step, off=0.0)",
+        "tests/models/linear/test_far_rows.py::"
+        "test_a_third_round_follows_where_a_long_way_is_cut_short",
     ),
     _alone(
         "what is left of one round does not go into the same sums",

@@ -119,6 +119,22 @@ def test_what_a_cut_leaves_of_the_way_is_told_by_the_next_step() -> None:
     assert nothing < 10 * sd
 
 
+def test_a_long_step_counts_less_along_its_way_than_across_it() -> None:
+    """The first step may be off by a tenth of 50; across it noise is all that the two differ by."""
+    curvature, zero = Curvature(np.eye(3), 1e-9, np.eye(3), 1e-9, 1.0), np.zeros((3, 3))
+    first = newton_step(curvature, zero, np.zeros(3), np.array([50.0, 1.0, 0.0]), 1.0, 1.0)
+    first = replace(first, off=0.1, variance=1.0)
+    last = newton_step(curvature, zero, first.move, np.array([-5.0, -1.0, 0.0]), 1.0, 1.0)
+    last = replace(last, variance=1.0)
+    pooled = pool_steps([first, last])
+    # variances of 1 and of 1 + 25 along the way, of 1 and 1 across it
+    assert pooled.coef == pytest.approx([45 + 5 / 27, 0.5, 0.0], abs=0.1)
+    assert pooled.noise_sd == pytest.approx(math.sqrt(0.5))
+    beside, _ = pooled.left
+    assert beside @ beside == pytest.approx((26**2 + 1) / 27**2 - 0.5, rel=0.01)
+    assert abs(beside[0]) > 0.99 * np.linalg.norm(beside)
+
+
 def test_what_is_left_of_the_way_lies_where_the_last_step_went() -> None:
     """Along one direction steps overshoot; errors of the others do not grow for it."""
     curvature, zero = Curvature(np.eye(3), 1e-9, np.eye(3), 1e-9, 1.0), np.zeros((3, 3))

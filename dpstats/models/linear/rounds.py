@@ -70,6 +70,8 @@ _STILL = 1e-4
 """A step that is next to nothing, as a share of an error of sampling."""
 _LITTLE = 0.1
 """Of an error of sampling, what cuts move in the first round where it may be the last."""
+_PART = 0.5
+"""Of an error of sampling, what a second round may leave of the way."""
 _SLIGHT = 0.25
 """A step that spoils no fit, as a share of a residual standard deviation."""
 _RUNAWAY = 100.0
@@ -571,7 +573,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return False
         if self._few_differ.root > 0:
             return True
-        return scale > FALL * self.before and not self._still_moving()
+        return scale > FALL * self.before and not (self._still_moving() or self._far_to_go())
 
     def _goes_on(self, cut: Cut) -> bool:
         """Whether the first round is not the last one whatever its score, by what is seen before.
@@ -599,15 +601,13 @@ class LinearRounds(ScoreRounds[LinearStep]):
         value = self._as_uncut(made.score.value, plan)
         where = self.curvature, self.penalty, self.anchor
         step = newton_step(*where, value, made.score.noise_sd, plan.cut.slope)
-        d, square = len(step.move), float(step.move @ step.move)
-        public, private = (d * plan.cut.unit**2 / rows for rows in (self.ready.m, self.session.n))
-        expected = step.noise_length**2 + public + private
-        if square > expected * gaussian_square(d, _SELDOM) / d:
+        if not self._explained(step, plan.cut):
             return False
         seen = self.scores[-1]
         long = self._with_public(LongScores(made.far, plan.far), seen.tail)
         mu = self.session.total.mu * math.sqrt((plan.shares + plan.rest).score)
-        return self._leaning(long, seen, plan.cut, mu, math.sqrt(public)) is None
+        public = plan.cut.unit * math.sqrt(len(step.move) / self.ready.m)
+        return self._leaning(long, seen, plan.cut, mu, public) is None
 
     def _left_of_first(self, cut: Cut) -> float:
         """Share of the way that a first step may be off by: a second one would tell.
@@ -637,6 +637,33 @@ class LinearRounds(ScoreRounds[LinearStep]):
         affordable = left > 3 * (limits.near + limits.later_scale)
         return self._tells_moments and first and much and affordable
 
+    def _far_to_go(self) -> bool:
+        """Whether so much may be left of a long first step that the second one leaves a part of it too.
+
+        As of public responses that are all higher, where rows are long: of what may be left as large a
+        share is left again. Not where few rows do, of which cuts leave little: `pooled` allows for that
+        part of the last step, and a shorter one says no more of it.
+        """
+        if len(self.steps) != 1 or not (self.ready.arrived and self._tells_moments):
+            return False
+        if self._of_few() is not None:
+            return False
+        cut, first = self.plans[0].cut, self.steps[0].step
+        sampling = cut.unit / math.sqrt(self.session.n)
+        if first.noise_sd > sampling and self._explained(first, cut):
+            return False
+        moved = float(first.move @ first.move) - first.noise_length**2
+        left = self._left_of_first(cut) ** 2 * math.sqrt(max(moved, 0.0))
+        return left > _PART * math.hypot(sampling, first.noise_sd)
+
+    def _explained(self, first: Step, cut: Cut) -> bool:
+        """Whether a first step is no longer than errors of both samples, and noise, explain."""
+        if self.ready.m is None:
+            return False
+        d, rows = len(first.move), 1 / self.ready.m + 1 / self.session.n
+        expected = first.noise_length**2 + d * cut.unit**2 * rows
+        return float(first.move @ first.move) < expected * gaussian_square(d, _SELDOM) / d
+
     def _still_moving(self) -> bool:
         """Whether steps can be seen where noise is next to nothing beside the errors of sampling.
 
@@ -665,6 +692,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
             step = replace(step, move=step.move * min(1.0, most / size))
         if self.unforeseen is not None:
             step = self.unforeseen.with_noise(step, plan.lean)
+        if self.ready.arrived and self._tells_moments:
+            step = replace(step, off=self._left_of_first(plan.cut))
         return LinearStep(step, score)
 
     def _as_uncut(self, score: Floats, plan: RoundPlan) -> Floats:
