@@ -372,7 +372,7 @@ class ScoreSession(Session[ScoreRows]):
             )
         )
         summed = shares if later is None else shares + later
-        key = "sums", anchor.tobytes(), repr(cuts)
+        key = "sums", anchor.tobytes(), cuts.key
         cuts = RoundCuts(
             clip=_safe(cuts.clip) if summed.of_scores else None,
             radius=_safe(cuts.radius) if summed.information else None,
@@ -382,7 +382,9 @@ class ScoreSession(Session[ScoreRows]):
             far=_safe(cuts.far) if summed.far else None,
             less=cuts.less,
         )
-        totals = self._once(key, lambda: self._read().sums(anchor, cuts))
+        totals = self._exact.pop(key, None) or self._read().sums(anchor, cuts)
+        if later is not None:
+            self._exact[key] = totals
         return Round(
             self._matrix(self._names[1], totals.information, cuts.radius, information, papers),
             self._mean_score(totals.score, cuts.clip, score),

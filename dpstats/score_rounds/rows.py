@@ -178,6 +178,12 @@ class RoundCuts:
     far: float | None = None
     less: Floats | None = None
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The lengths and the direction, to the bit."""
+        less = None if self.less is None else self.less.tobytes()
+        return self.clip, self.radius, self.square, self.far, less
+
 
 @dataclass(frozen=True)
 class ScoreTotals:

@@ -14,7 +14,7 @@ import pytest
 
 from dpstats import dp_glm, dp_lm, public_moments
 from dpstats.errors import ArgumentError
-from dpstats.models.linear import rounds
+from dpstats.models.linear import losses
 from dpstats.score_rounds.levels import indicators
 from dpstats.score_rounds.public_guide import too_thin
 
@@ -349,7 +349,7 @@ def test_cuts_follow_what_they_may_lose(loss: str, monkeypatch: pytest.MonkeyPat
     rng = np.random.default_rng(1)
     rows, public = _line(rng, 5000), _line(rng, 300)
     plain = dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"]
-    monkeypatch.setattr(rounds, loss, lambda *_: lambda length: 9 / np.asarray(length))
+    monkeypatch.setattr(losses, loss, lambda *_: lambda length: 9 / np.asarray(length))
     assert dp_lm("y ~ x + t", rows, public, mu=1, seed=1).se()["x"] > 1.2 * plain
 
 

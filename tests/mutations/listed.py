@@ -1775,7 +1775,7 @@ _ALONE = (
     ),
     _alone(
         "rounds follow the scale of the zeros, and forget the few that differ",
-        "dpstats/models/linear/rounds.py",
+        "dpstats/models/linear/losses.py",
         "        if look is None or look.alike or not 0 < look.others < _FEW:\n",
         "        if True:\n",
         f"{_FITTED}::test_few_responses_of_any_size_are_not_cut_by_the_zeros",
@@ -1937,28 +1937,28 @@ _ALONE = (
     ),
     _alone(
         "cuts follow the many alike and take the others",
-        "dpstats/models/linear/rounds.py",
+        "dpstats/models/linear/losses.py",
         "        return [loss_of(share, sizes)] if share else []\n",
         "        return []\n",
         f"{_FITTED}::test_ones_among_zeros_are_not_taken_for_outliers",
     ),
     _alone(
         "cuts of a linear fit do not know how long rows are",
-        "dpstats/models/linear/rounds.py",
+        "dpstats/models/linear/losses.py",
         "            parts.append(loss_of_long_rows(self.ready.longer, residual, some))\n",
         "",
         "tests/models/test_rare_levels.py::test_cuts_follow_what_they_may_lose",
     ),
     _alone(
         "cuts of zeros and ones do not know of rare marks",
-        "dpstats/models/linear/rounds.py",
+        "dpstats/models/linear/losses.py",
         "            parts.append(lambda length: _ONE_WAY * of_marks(length))\n",
         "            assert of_marks is not None\n",
         "tests/models/test_rare_levels.py::test_cuts_follow_what_they_may_lose",
     ),
     _alone(
         "cuts do not know that few rows make the mean square of public residuals",
-        "dpstats/models/linear/rounds.py",
+        "dpstats/models/linear/losses.py",
         "        if square > 0:\n",
         "        if square > np.inf:\n",
         "tests/models/test_rare_levels.py::test_few_rows_that_have_a_response_are_not_cut_away",
@@ -2042,7 +2042,7 @@ _ALONE = (
     _alone(
         "one round is enough however far its step goes",
         "dpstats/models/linear/rounds.py",
-        "        if not self._explained(step, plan.cut):\n",
+        "        if not explained(step, plan.cut, self.ready.m, self.session.n):\n",
         "        if step is None:\n",
         f"{_SPARED}::"
         "test_one_round_is_enough_near_a_public_fit_where_its_cut_takes_next_to_nothing",
@@ -2073,7 +2073,7 @@ _ALONE = (
     _alone(
         "no step is known to be off by a part of its way",
         "dpstats/models/linear/rounds.py",
-        "step = replace(step, off=self._left_of_first(plan.cut))",
+        "step = replace(step, off=self._may_be_off(plan.cut))",
         "step = replace(step, off=0.0)",
         "tests/models/linear/test_far_rows.py::"
         "test_a_third_round_follows_where_a_long_way_is_cut_short",

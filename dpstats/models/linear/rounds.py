@@ -12,6 +12,8 @@ from typing import Self
 import numpy as np
 
 from dpstats.arrays import Floats
+from dpstats.models.linear.first_step import SELDOM, explained, may_be_off
+from dpstats.models.linear.losses import KnownLosses
 from dpstats.models.linear.planning import COUNTS, EXCESS, FALL, KEPT, NOISELESS, SQUARES
 from dpstats.models.linear.prepare import Prepared
 from dpstats.models.linear.unforeseen import Look, Unforeseen, unforeseen
@@ -24,16 +26,9 @@ from dpstats.score_rounds.cuts import (
     Seen,
     cut_for_intervals,
     cut_of_squares,
-    gaussian_lengths,
     gaussian_square,
-    loss_of,
-    loss_of_few,
     loss_of_lone_rows,
-    loss_of_long_rows,
-    loss_of_marks,
     lost_of_squares,
-    most_of,
-    squares_of_cut_rows,
 )
 from dpstats.score_rounds.estimate import Pooled, Step, newton_step, pool_steps, pool_weighed
 from dpstats.score_rounds.leaning import (
@@ -60,12 +55,6 @@ from dpstats.score_rounds.tails import WHOLE, Tail, tail_of
 _CARE, _CARE_ALONE, _FAR_CARE = 0.15, 0.3, 0.1
 """Share of what is cut that is weighed as bias: near the fit, beside public rows and without them, where
 nearer cuts gain nothing on real tables and hide more; and far from it."""
-_ONE_WAY = 3.0
-"""Times as much of what is cut is weighed, and counts in errors, where it may all point one way."""
-_SHORT = 4.0
-"""Times the residuals of most rows that the mean square may be before a few rows are what makes it."""
-_SELDOM = 0.999
-"""Chance with which noise, or sampling, is shorter than what is taken to be more than that."""
 _STILL = 1e-4
 """A step that is next to nothing, as a share of an error of sampling."""
 _LITTLE = 0.1
@@ -83,15 +72,6 @@ _FARTHER = 2.0
 _MUCH, _CAREFUL = 10.0, 4.0
 """Errors of sampling by which far rows may lean, from where a step may be far too long; and times its
 noise that it is long at most in that case."""
-_FEW = 0.15
-"""Share of responses that differ from all others, below which no quantile shows their size."""
-_ABOVE_ONE, _ABOVE_ANY = 1.25, 4.0
-"""Times that size that residuals are at most: of zeros and ones, and of others."""
-_SHOWN = 32.0
-"""Times the noise of a count, as many differing responses as show how long they are."""
-_EXPONENTIAL = -np.log2(1 - (np.arange(16) + 0.5) / 16)
-"""Sizes of few responses, if they are not all one, in units of the middle one: with a tail."""
-_OF_ANY_SIZE = float(np.sqrt(np.mean(_EXPONENTIAL**2)))
 _EXPLAINED = 0.1
 """Share of the information lost to cut rows that may explain a long last step."""
 
@@ -102,14 +82,6 @@ class LinearStep:
 
     step: Step
     score: Floats
-
-
-@dataclass(frozen=True)
-class _Few:
-    """Residuals where few responses differ: their root mean square, and how long they are at most."""
-
-    root: float = 0.0
-    longest: float = 0.0
 
 
 @dataclass(kw_only=True)
@@ -213,7 +185,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             curvature, *_ = seen_by(self.lean, self.curvature, self.penalty, self.anchor)
             found = pool_weighed(used, curvature.used, self.ready.lost, apart=apart)
         if self.ready.arrived and len(self.steps) == 1:
-            left = self._left_of_first(self.plans[-1].cut) * found.move
+            left = self._may_be_off(self.plans[-1].cut) * found.move
             found = replace(found, left=(*found.left, left))
         few = self._of_few()
         if few is None:
@@ -254,7 +226,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
                 seen = own if own.histogram.noise_sd < WHOLE else self.scores[-1]
                 excess, most = seen.lost(how.cut)
                 lone = loss_of_lone_rows(seen.tail, seen.n, len(self.anchor))
-                for loss in (lone, *self._public_losses(own), *self._loss_of_rare(own)):
+                for loss in (lone, *self._losses.of_few(own)):
                     lost = float(loss(np.array([how.cut.length]))[0]) / how.cut.slope
                     excess, most = max(excess, lost), max(most, lost)
                 steps.append(replace(step, excess=excess, most=most))
@@ -295,7 +267,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if (few := self._of_few()) is not None:
             move = move - few[1] @ (few[1].T @ move)
         square = float(move @ move)
-        if self.ready.lost > _EXPLAINED or square < noise * gaussian_square(d, _SELDOM) / d:
+        if self.ready.lost > _EXPLAINED or square < noise * gaussian_square(d, SELDOM) / d:
             return True
         residual = d * self.plans[-1].cut.unit ** 2
         return square - noise < max(4 * (noise + residual / self.session.n), _SLIGHT**2 * residual)
@@ -303,7 +275,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def foreseen(self) -> float:
         """Share of the scores that the last cut is expected to take, by the counts before it."""
         length, tail = self.plans[-1].cut.length, self.scores[-1].tail
-        share, sizes = self._rare(self.scores[-1])
+        share, sizes = self._losses.differing(self.scores[-1])
         return float(np.interp(length, tail.lengths, tail.share) + share * np.mean(sizes > length))
 
     def pooled_score(self, coef: Floats) -> Floats:
@@ -330,14 +302,14 @@ class LinearRounds(ScoreRounds[LinearStep]):
         n, mu = self.session.n, self.session.total.mu
         histogram, scale = self._scale_of_scores()
         near = _near(scale, self.before, self.ready.expected if self.ready.arrived else None)
-        near = (near or self._few_differ.root > 0) and not self._at_least_squares
+        near = (near or self._losses.few_differ.root > 0) and not self._at_least_squares
         last = self._is_last(scale)
         self.before = scale
         tail = tail_of(histogram, scale, n)
         long = self._long_scores(tail) if last else None
         seen = Seen(histogram, tail, n)
         self.scores.append(seen)
-        known = self._known_loss(seen)
+        known = self._losses.all(seen, weighed=self.session.leverage is not None)
         shares, rest = self._shares(near=near, last=last), None
         cut = self._cut(tail, known, shares, near=near or last)
         far = lean = None
@@ -374,7 +346,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
     def _cut(
         self, tail: Tail, known: Callable[[Floats], Floats], shares: Shares, *, near: bool
     ) -> Cut:
-        """Where the round cuts scores; ``known``: see `_known_loss`.
+        """Where the round cuts scores; ``known``: see `KnownLosses`.
 
         Residuals are as long as few of them say, at least.
         """
@@ -382,7 +354,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         care = care if near else _FAR_CARE
         mu = self.session.total.mu * math.sqrt(shares.score)
         cut = cut_for_intervals(tail, self.session.n, len(self.anchor), mu, care, known)
-        return replace(cut, unit=max(cut.unit, self._few_differ.root))
+        return replace(cut, unit=max(cut.unit, self._losses.few_differ.root))
 
     def _scale_of_scores(self) -> tuple[LogHistogram, float]:
         """Counts of lengths of scores at the anchor, and their scale.
@@ -431,7 +403,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         n, d, mu = self.session.n, len(self.anchor), self.session.total.mu
         rows = max(self._each, 1.0)
         square = cut_of_squares(squares, n, d, mu * math.sqrt(shares.squares))
-        square = max(square, self._few_differ.longest)
+        square = max(square, self._losses.few_differ.longest)
         return square * math.sqrt(rows), rows * lost_of_squares(squares, n, d, square)
 
     def _kept(self, cut: Cut, lean: Leaning | None) -> Floats | None:
@@ -483,85 +455,13 @@ class LinearRounds(ScoreRounds[LinearStep]):
         began = Anchor(off, cut.unit**2, most=most)
         return leaning(long, seen, cut, mu, began, stretches=self.oblique is None)
 
-    def _known_loss(self, seen: Seen) -> Callable[[Floats], Floats]:
-        """What a cut takes off scores that are known to be there, though counts may not show them.
-
-        Of few rows, which do not balance; of few responses that differ; and of long rows, unless these
-        weigh less, so that their scores are short, or counts are whole numbers, which show all there is.
-        """
-        histogram, tail = seen.histogram, seen.tail
-        parts = [loss_of_lone_rows(tail, seen.n, len(self.anchor))]
-        parts += [*self._public_losses(seen), *self._loss_of_rare(seen)]
-        if self.session.leverage is None and histogram.noise_sd >= WHOLE:
-            residual = tail.quantile / PRODUCT_QUANTILE / math.sqrt(len(self.anchor))
-            some = min(tail.rows / histogram.rows(self.session.n), 1.0)
-            parts.append(loss_of_long_rows(self.ready.longer, residual, some))
-        return most_of(*parts)
-
-    def _public_losses(self, seen: Seen) -> list[Callable[[Floats], Floats]]:
-        """What cuts may take off scores that public rows know of, and noisy counts may not show.
-
-        Of rare marks, where responses are zeros and ones: all of it may point one way. And of the few
-        rows that make the mean square of public residuals, where most are far shorter.
-        """
-        ready, parts = self.ready, []
-        if not ready.arrived or seen.histogram.noise_sd < WHOLE:
-            return []
-        if ready.marks is not None:
-            of_marks = loss_of_marks(ready.marks, len(self.anchor))
-            parts.append(lambda length: _ONE_WAY * of_marks(length))
-        square = self._square_of_few(seen)
-        if square > 0:
-            parts.append(loss_of_few(square))
-        return parts
-
-    def _square_of_few(self, seen: Seen) -> float:
-        """What few rows make of the mean square of public scores; nothing where the others may.
-
-        Nor where public residuals are longer than private ones, but alike: those are of other units.
-        """
-        if self.ready.few_differ is False:
-            return 0.0
-        body = _SHORT * seen.tail.quantile / PRODUCT_QUANTILE
-        return max((self.ready.expected or 0.0) ** 2 - body**2, 0.0)
+    @cached_property
+    def _losses(self) -> KnownLosses:
+        return KnownLosses(self.ready, len(self.anchor))
 
     def rests_on_few(self) -> bool:
         """Whether few responses differ, and by amounts that only public rows can tell."""
-        if self.ready.marks is not None:
-            return False  # zeros and ones differ by one
-        return bool(self._public_losses(self.scores[-1]))
-
-    def _rare(self, seen: Seen) -> tuple[float, Floats]:
-        """The share of responses that differ, where most do not, and what lengths their scores have.
-
-        About those of their middle size; with a tail, where they are too few for counts to show it.
-        """
-        look, expected, d = self.ready.look, self.ready.expected, len(self.anchor)
-        if look is None or expected is None:
-            return 0.0, np.zeros(1)
-        shown = look.by_one or look.others * seen.n > _SHOWN * seen.histogram.noise_sd
-        sizes = np.ones(1) if shown else _EXPONENTIAL
-        return look.others, np.outer(expected / math.sqrt(d) * gaussian_lengths(d), sizes).ravel()
-
-    def _loss_of_rare(self, seen: Seen) -> list[Callable[[Floats], Floats]]:
-        """What a cut takes off the mean score where few responses differ.
-
-        A cut that followed the scores of the many alike would take nearly all that the others say.
-        """
-        share, sizes = self._rare(seen)
-        return [loss_of(share, sizes)] if share else []
-
-    @cached_property
-    def _few_differ(self) -> _Few:
-        """Responses of which few differ from the others.
-
-        No quantile of residuals tells their scale then, and rounds that follow one forget the few.
-        """
-        look = self.ready.look
-        if look is None or look.alike or not 0 < look.others < _FEW:
-            return _Few()
-        times, longest = (1.0, _ABOVE_ONE) if look.by_one else (_OF_ANY_SIZE, _ABOVE_ANY)
-        return _Few(times * math.sqrt(look.others) * look.scale, longest * look.scale)
+        return self._losses.rest_on_few(self.scores[-1])
 
     def _is_last(self, scale: float) -> bool:
         """Whether this round is to be the last: from the plan and released scales only."""
@@ -571,7 +471,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return True
         if self.before is None or not self._middle_made:
             return False
-        if self._few_differ.root > 0:
+        if self._losses.few_differ.root > 0:
             return True
         return scale > FALL * self.before and not (self._still_moving() or self._far_to_go())
 
@@ -580,15 +480,15 @@ class LinearRounds(ScoreRounds[LinearStep]):
 
         Its cut takes more than next to nothing, and only a later round tells whether that points one
         way; or no more than noise is seen of it. Or its step, as long as errors of public rows, ends
-        farther from the fit, for what `_left_of_first` says. With instruments, or of persons, whose rows
+        farther from the fit, for what `may_be_off` says. With instruments, or of persons, whose rows
         may be alike, public rows do not tell how far off their fit is. Nor do few responses that differ.
         """
-        if not self.measured or self._few_differ.root > 0:
+        if not self.measured or self._losses.few_differ.root > 0:
             return True
         if self.oblique is not None or self.ready.persons is not None or not self.ready.m:
             return True
         n, allowed = self.session.n, WIDENING * cut.excess / cut.slope
-        left = self._left_of_first(cut) * math.sqrt(n / self.ready.m)
+        left = self._may_be_off(cut) * math.sqrt(n / self.ready.m)
         return max(allowed / cut.unit * math.sqrt(n), left) > _LITTLE
 
     def is_enough(self, made: Round, plan: RoundPlan) -> bool:
@@ -601,7 +501,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         value = self._as_uncut(made.score.value, plan)
         where = self.curvature, self.penalty, self.anchor
         step = newton_step(*where, value, made.score.noise_sd, plan.cut.slope)
-        if not self._explained(step, plan.cut):
+        if not explained(step, plan.cut, self.ready.m, self.session.n):
             return False
         seen = self.scores[-1]
         long = self._with_public(LongScores(made.far, plan.far), seen.tail)
@@ -609,16 +509,8 @@ class LinearRounds(ScoreRounds[LinearStep]):
         public = plan.cut.unit * math.sqrt(len(step.move) / self.ready.m)
         return self._leaning(long, seen, plan.cut, mu, public) is None
 
-    def _left_of_first(self, cut: Cut) -> float:
-        """Share of the way that a first step may be off by: a second one would tell.
-
-        It goes too far by what rows have that were cut for second moments, all of it along the step; and
-        falls short where scores of long rows are cut, with residuals of the usual size.
-        """
-        longer, d = self.ready.longer, len(self.anchor)
-        beyond = self.ready.taken * d
-        short = squares_of_cut_rows(longer, cut.unit, cut.length) / d
-        return max(beyond / (1 + beyond), short)
+    def _may_be_off(self, cut: Cut) -> float:
+        return may_be_off(self.ready, cut, len(self.anchor))
 
     @property
     def _at_least_squares(self) -> bool:
@@ -650,19 +542,11 @@ class LinearRounds(ScoreRounds[LinearStep]):
             return False
         cut, first = self.plans[0].cut, self.steps[0].step
         sampling = cut.unit / math.sqrt(self.session.n)
-        if first.noise_sd > sampling and self._explained(first, cut):
+        if first.noise_sd > sampling and explained(first, cut, self.ready.m, self.session.n):
             return False
         moved = float(first.move @ first.move) - first.noise_length**2
-        left = self._left_of_first(cut) ** 2 * math.sqrt(max(moved, 0.0))
+        left = self._may_be_off(cut) ** 2 * math.sqrt(max(moved, 0.0))
         return left > _PART * math.hypot(sampling, first.noise_sd)
-
-    def _explained(self, first: Step, cut: Cut) -> bool:
-        """Whether a first step is no longer than errors of both samples, and noise, explain."""
-        if self.ready.m is None:
-            return False
-        d, rows = len(first.move), 1 / self.ready.m + 1 / self.session.n
-        expected = first.noise_length**2 + d * cut.unit**2 * rows
-        return float(first.move @ first.move) < expected * gaussian_square(d, _SELDOM) / d
 
     def _still_moving(self) -> bool:
         """Whether steps can be seen where noise is next to nothing beside the errors of sampling.
@@ -693,7 +577,7 @@ class LinearRounds(ScoreRounds[LinearStep]):
         if self.unforeseen is not None:
             step = self.unforeseen.with_noise(step, plan.lean)
         if self.ready.arrived and self._tells_moments:
-            step = replace(step, off=self._left_of_first(plan.cut))
+            step = replace(step, off=self._may_be_off(plan.cut))
         return LinearStep(step, score)
 
     def _as_uncut(self, score: Floats, plan: RoundPlan) -> Floats:

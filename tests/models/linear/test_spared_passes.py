@@ -11,7 +11,7 @@ import statsmodels.formula.api as smf
 
 from dpstats import dp_lm
 from dpstats.frame.executors import Reading
-from dpstats.models.linear import planning
+from dpstats.models.linear import planning, rounds
 from dpstats.models.linear.planning import plan_linear
 from dpstats.models.linear.rounds import LinearRounds
 
@@ -111,7 +111,7 @@ def test_errors_allow_for_what_one_round_leaves_of_its_way(monkeypatch: pytest.M
     monkeypatch.setattr(LinearRounds, "_goes_on", lambda self, cut: False)
     told = []
     for left in (0.0, 1.0):
-        monkeypatch.setattr(LinearRounds, "_left_of_first", lambda self, cut, left=left: left)
+        monkeypatch.setattr(rounds, "may_be_off", lambda ready, cut, d, left=left: left)
         told.append(dp_lm(FORMULA, PRIVATE, public=PUBLIC, mu=3, seed=1, vcov="iid"))
     assert [_rounds(fit) for fit in told] == [1, 1]
     away = smf.ols(FORMULA, PUBLIC).fit().params - told[1].coef()
