@@ -49,6 +49,7 @@ from dpstats.frame import (
     private_design,
     remember_private,
     require_known_limits,
+    require_readable_limits,
     shows_types,
     undeclared_levels,
 )
@@ -237,6 +238,8 @@ class Charged:
         """
         given = {**(limits or {}), **{name: ["a", "b"] for name in unknown}}
         may = releases_levels and shows_types(self.data)
+        with naming("limits="):
+            require_readable_limits(limits or {})
         try:
             with ErrorsWithoutTrace(), naming("the private data"):
                 return private_design(

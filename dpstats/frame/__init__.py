@@ -26,7 +26,12 @@ from dpstats.frame.formula.layouts import (
 from dpstats.frame.formula.learn import declare_design, learn_design
 from dpstats.frame.formula.panel import PanelFormula, level_name, panel_formula, term_name
 from dpstats.frame.formula.parse import dot_without, formula_notes
-from dpstats.frame.formula.private import boxed, private_design, require_known_limits
+from dpstats.frame.formula.private import (
+    boxed,
+    private_design,
+    require_known_limits,
+    require_readable_limits,
+)
 from dpstats.frame.formula.reads import check_written, formula_columns
 from dpstats.frame.formula.term_names import squeezed, term_named, term_spellings, terms_named
 from dpstats.frame.formula.update import columns_of, require_formula, subset_design, with_response
@@ -112,6 +117,7 @@ __all__ = [
     "require_formula",
     "require_known_limits",
     "require_public_response",
+    "require_readable_limits",
     "shows_types",
     "squeezed",
     "subset_design",

@@ -82,7 +82,7 @@ def _meant(value: Any) -> str:
 def check_table(design: Design, table: Table, roles: Collection[str] = ROLES) -> None:
     """Raise unless the table has every column that is read, each of a kind that fits."""
     for name in design.columns_for(roles):
-        require_column(table, name, f"'{design.formula}'")
+        require_column(table, name, "weights=" if name == design.weights else f"'{design.formula}'")
         type_ = table.type_of(name)
         needed = design.columns[name].kind
         accepted = _ACCEPTED[needed]

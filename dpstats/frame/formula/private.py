@@ -91,6 +91,13 @@ def require_known_limits(names: Sequence[str], data: Any, used: Sequence[str]) -
             raise ArgumentError(_no_such_limits(name, nearest(str(name), known)))
 
 
+def require_readable_limits(limits: Mapping[str, Any]) -> None:
+    """Raise unless every entry is one of a column, or in brackets, as the bound of weights is."""
+    for name, value in limits.items():
+        if not str(name).startswith("("):
+            declared_spec(name, value)
+
+
 def _require_declared(names: Sequence[str], table: Table, formula: str) -> None:
     """Raise where a text file has columns of which nobody has said what they hold."""
     for name in names:

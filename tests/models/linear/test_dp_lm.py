@@ -970,3 +970,11 @@ def test_a_step_that_followed_noise_tells_nothing_of_second_moments() -> None:
         found = fit.update("~ x + g + h").coef()
         off = (found - small.params[found.index]) / small.bse[found.index]
         assert abs(off).max() < 0.02
+
+
+def test_errors_name_the_argument_that_is_wrong_not_the_formula_or_the_table() -> None:
+    weighted = PUBLIC.assign(w=1.0)
+    with pytest.raises(SchemaError, match="no column `w`, which weights= needs"):
+        dp_lm(FORMULA, DATA, public=weighted, mu=1, seed=1, weights="w")
+    with pytest.raises(SchemaError, match=r"^in limits=: 'x1': \(low, high\) must be two finite"):
+        dp_lm(FORMULA, DATA, mu=1, seed=1, limits={"x1": (1, 0)})
