@@ -172,7 +172,7 @@ def test_public_data(page: Page) -> None:
     under = {age: text.partition(f"under {age}: ")[2].partition("'se': '")[2] for age in (25, 32)}
     assert max(float(told.partition("'")[0]) for told in under.values()) < 1.5
     assert "column `age` holds categories" in text
-    assert "What they leave open was found in the private rows" in " ".join(text.split())
+    assert "What they leave open was looked for in the private rows" in " ".join(text.split())
     assert "180 public (and 20 left out: missing or not finite)" in text
     assert "The public sample is the private table itself" in text
 

@@ -247,7 +247,7 @@ def unseen_line(noise_sd: float, persons: str | None = None) -> tuple[Diagnostic
     Of counts, more than `SURE` noise standard deviations are hardly ever noise.
     """
     who = "rows" if persons is None else "persons"
-    note = f"about so many far {who} noise may hide: no interval holds what these alone decide"
+    note = f"far {who} that noise may hide: an interval is wrong where so few decide"
     return (Diagnostic(f"unseen {who}", float(round(SURE * noise_sd)), None, note),)
 
 

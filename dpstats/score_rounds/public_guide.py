@@ -176,5 +176,5 @@ def undetermined_note(public: PublicMoments) -> tuple[str, ...]:
     sizes = f" They do not show the size of {listed(lacking)}." if lacking else ""
     return (
         f"The {public.m} public rows do not determine all {len(public.terms)} columns.{sizes} "
-        "What they leave open was found in the private rows, as without public rows.",
+        "What they leave open was looked for in the private rows, as without public rows.",
     )

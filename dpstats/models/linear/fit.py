@@ -303,6 +303,14 @@ def through_rounds(
         return solve(session, prepared(session, moments, seen, plan)), session
 
 
+def _rounds_note(rounds: LinearRounds) -> str:
+    """What the number of rounds follows from, and whether the last score was released in two parts."""
+    again = ""
+    if rounds.plans[-1].rest is not None:
+        again = "; the score of the last one was released in two parts"
+    return f"score rounds, chosen from releases{again}"
+
+
 def _far_rows_line(rounds: LinearRounds) -> tuple[Diagnostic, ...]:
     """By how much scores changed more than second moments foresaw, if they did."""
     if rounds.unforeseen is None:
@@ -340,7 +348,7 @@ def reported(
         ),
         *rows_line(ready.persons),
         *ready.conditions,
-        Diagnostic("rounds", len(rounds.steps), None, "score rounds, chosen from releases"),
+        Diagnostic("rounds", len(rounds.steps), None, _rounds_note(rounds)),
         *ready.planned_error,
         *_far_rows_line(rounds),
         *allowance_line(terms, moved.expected, WIDENING),
