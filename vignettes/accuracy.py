@@ -202,6 +202,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # |---|---|---|---|---|---|
 # | lognormal errors, n = 2000, mu = 1, public rows | 0.71 | 1.5 | 0.99 (0.95) | 0, 0 | 0.03 |
 # | the same, n = 20 000 | 0.45 | 1.13 | 0.96 (0.94) | 0, 0 | 0 |
+# | public responses 0.3 residuals higher, private columns of a t law of five degrees, n = 10 000 (6 columns), 50 000 and 150 000 (12), mu = 1, 2000 public rows | 0.38; 0.31; 0.24 | 1.12; 1.07; 1.03 | 0.96; 0.95; 0.95 (0.95; 0.95; 0.94) | 0, 0 | 0.02; 0.02; 0 |
 # | half of the responses missing, n = 10 000, mu = 1, private rows alone | 0.25 | 1.03 | 0.97 (0.96) | 0, 0 | 1 (it says so) |
 # | `dp_lm` of zeros and 5 % ones, n = 50 000, epsilon = 1, alone | 0.72 | 1.26 | 0.97 (0.95) | 0, 0 | 0.03 |
 # | the same, 12 % ones, n = 2000 | 2.6 | 2.5 | 0.97 (0.96) | 0.03, 0 | 1 |
@@ -569,14 +570,14 @@ ax.spines[["top", "right"]].set_visible(False)
 #
 # | what | figure |
 # |---|---|
-# | `dp_lm`, 10^7 × 12 from Parquet (`--part parquet`) | 3.5 s; peak memory 1.2 GiB in all (500 MiB at 10^6 rows) |
+# | `dp_lm`, 10^7 × 12 from Parquet (`--part parquet`) | 3.3 s; peak memory 1.2 GiB in all (500 MiB at 10^6 rows) |
 # | over reading the file once and forming X'X block by block, pyarrow in small buffers, 1.8 s | 1.9 times |
 # | the same over polars in batches, 0.68 s | 5.1 times |
-# | over pyarrow's table read at once, a matrix of its columns and X'X, processor time | 0.8 times; `dp_glm` 2.3, `dp_mvnorm` 1.4 |
-# | over pyarrow in small buffers, processor time | 2.8 times; `dp_glm` 7.6, `dp_mvnorm` 4.6 |
-# | without public responses (three rounds) | 4.9 s, 2.7 times pyarrow in small buffers |
-# | `dp_lm` in memory, 10^6 × 20, over statsmodels' `ols` (`--part memory`) | 0.20 |
-# | `dp_glm`, binomial, 10^6 × 20, over statsmodels' `glm` | 0.14 |
+# | over pyarrow's table read at once, a matrix of its columns and X'X, processor time | 1.0 times; `dp_glm` 2.3, `dp_mvnorm` 1.6 |
+# | over pyarrow in small buffers, processor time | 3.0 times; `dp_glm` 7.1, `dp_mvnorm` 5.0 |
+# | without public responses (three rounds) | 4.5 s, 2.5 times pyarrow in small buffers |
+# | `dp_lm` in memory, 10^3 × 5, 10^4 × 10, 10^5 × 10, 10^5 × 50, 10^6 × 20, over statsmodels' `ols` (`linear_speed`) | 2.2, 1.15, 0.64, 0.27, 0.13 |
+# | `dp_glm`, binomial, the same, over statsmodels' `glm` (`glm_speed`) | 2.8, 1.13, 0.57, 0.17, 0.12 |
 # | `eptr_nw`, 20 000 rows, 2 000 points in two dimensions, over a blocked numpy kernel sum (`--part kernel`) | 2.2 |
 # | one process, pool of two, Dask of two, 10^6 rows (`--part dask`) | 0.19 s, 0.30 s, 0.44 s |
 # | the same, 10^7 rows | 2.6 s, 2.0 s, 3.3 s |

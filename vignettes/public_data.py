@@ -314,7 +314,8 @@ shown.map(lambda v: f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" if np.isfinite(v) e
 #   design is one that the public sample hardly has, or the other way round; where the sample is no guide
 #   it is left out, and there is no such line. (*condition before* is
 #   about your units and correlations, and no cause for alarm.)
-# - *rounds*: public responses that mislead cost one round more, and next to nothing in accuracy.
+# - *rounds*: public responses that mislead cost one round more, or two where rows are long, and next to
+#   nothing in accuracy.
 # - *truncated rows*: a share of several per cent means that private rows are longer than the public
 #   ones let one expect. A note says when it matters.
 # - *notes*: where private rows lie so far from the public ones, or vary so much less, that these are no

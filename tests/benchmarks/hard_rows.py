@@ -219,6 +219,19 @@ def _mostly_zero(share: float) -> Draw:
     return draw
 
 
+def _alike(columns: int, tails: bool = True, higher: float = 0.0) -> Draw:
+    """Columns that are alike; with ``tails`` rows as long as those of a t law of five degrees."""
+
+    def draw(rng: np.random.Generator, n: int) -> pd.DataFrame:
+        x = rng.normal(size=(n, columns)) + rng.normal(size=(n, 1)) / 2
+        if tails:
+            x /= np.sqrt(rng.chisquare(5, size=(n, 1)) / 5)
+        rows = pd.DataFrame(x, columns=[f"x{j}" for j in range(columns)])
+        return rows.assign(y=1 + higher + x.sum(axis=1) + rng.normal(size=n))
+
+    return draw
+
+
 def _lognormal(rng: np.random.Generator, n: int) -> Array:
     return np.asarray(rng.lognormal(size=n) - np.exp(0.5))
 
@@ -253,6 +266,12 @@ CASES: dict[str, Case] = {
     "columns of another spread": Case(
         _linear(_normal), "lm", _THREE, 5000, {"mu": 1}, 200, _linear(_normal, spread=0.3)
     ),
+    **{
+        f"public responses higher, n={n}, mu={mu}": Case(
+            _alike(d), "lm", (1.0,) * (d + 1), n, {"mu": mu}, 2000, _alike(d, False, 0.3)
+        )
+        for n, d, mu in ((10_000, 6, 0.3), (10_000, 6, 1), (50_000, 12, 1), (150_000, 12, 1))
+    },
     **{
         f"rare ones for lm, {share:.3g}, n={n}": Case(
             _ones(share), "lm", (share, 0.0, 0.5 * share), n, _EPSILON_1
