@@ -340,10 +340,10 @@ def _is_logarithm(formula: str) -> bool:
 
 
 FEW_DIFFER = (
-    "Most responses are alike, as the zeros of an amount that few spend, and noise hides how far the "
-    "others lie: they are cut where public rows let expect it. With few public rows that differ, "
-    "coefficients may be nearer to zero than their errors say. A larger public sample or budget helps, "
-    "or a model of whether a response differs (zeros and ones).",
+    "A few public rows make most of the mean square of the public residuals, and noise hides how far "
+    "such private rows lie: they are cut where public rows let expect it. If most responses are alike, "
+    "as the zeros of an amount that few spend, coefficients may be nearer to 0 than their errors say. "
+    "A larger public sample or budget helps, or a model of whether a response differs (zeros and ones).",
 )
 
 
