@@ -26,6 +26,8 @@ _CLEAR = 5.0
 errors the noise of counts makes up to 4."""
 _OTHERWISE = 15.0
 """Condition number of whitened moments from which public rows are poor coordinates."""
+_TWICE = 2.0
+"""Times as far from its public size as any other column, from where one may have another unit."""
 CUT_ALLOWANCE = "cut allowance"
 MOSTLY = 0.5
 """Share of a printed variance that allows for cuts, from which cuts are what the interval is about."""
@@ -102,6 +104,18 @@ def few_have(mark: str) -> tuple[str, ...]:
 def left_out_note(design: Design, why: tuple[str, ...] = FAR_FROM_PUBLIC) -> tuple[str, ...]:
     """Notes why public rows were no guide, and on what is still taken from them."""
     return why + (_LEARNT if design.states else ())
+
+
+def size_note(terms: Sequence[str], times: Floats) -> tuple[str, ...]:
+    """Which one column is out of proportion in private rows, ``times`` as large as in public ones."""
+    apart = np.abs(np.log(np.where(times > 0, times, 1.0)))
+    most = int(np.argmax(apart))
+    if apart[most] < np.log(_TWICE) + np.delete(apart, most).max(initial=0.0):
+        return ()
+    return (
+        f"In private rows `{terms[most]}` is about {in_prose(times[most])} times as large as in public "
+        "ones, more out of proportion than other columns: check its unit.",
+    )
 
 
 def coordinates_note(after: float | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from dpstats.models.glm.notes import stray_note
 from dpstats.numerics.matrices import Curvature, equilibrated_whitening
 from dpstats.score_rounds.estimate import Moved
 from dpstats.score_rounds.least_budget import few_rows_note, least_budget
-from dpstats.score_rounds.notes import coordinates_note, hidden_note, tail_note
+from dpstats.score_rounds.notes import coordinates_note, hidden_note, size_note, tail_note
 from dpstats.score_rounds.public_guide import elsewhere, hardly_seen, shares_of_numbers
 
 
@@ -178,3 +178,10 @@ def line_of(rows: pd.DataFrame) -> float:
     """The slope of x3 in these rows, by least squares."""
     x = np.column_stack([np.ones(len(rows)), rows.drop(columns="y")])
     return float(np.linalg.lstsq(x, rows.y.to_numpy(), rcond=None)[0][4])
+
+
+def test_one_column_that_is_out_of_proportion_is_named() -> None:
+    (note,) = size_note(("Intercept", "a", "b"), np.array([1.0, 0.9, 0.01]))
+    assert note.startswith("In private rows `b` is about 0.01 times as large as in public ones")
+    for alike in ([1.0, 0.3, 0.3], [1.0, 1.1, 1.9], [1.0, 1.0, 0.0]):
+        assert size_note(("Intercept", "a", "b"), np.array(alike)) == ()

@@ -66,6 +66,7 @@ from dpstats.score_rounds.notes import (
     out_of_sight,
     outside_note,
     ridge_note,
+    size_note,
     tail_note,
     unseen_line,
     unseen_note,
@@ -144,8 +145,12 @@ def fit_rows(
         guided = anchored_if_near(session, task.moments, seen, task.ridge, task.errors)
         if isinstance(guided, LinearFit):
             return guided, session
+    squares = np.diag(task.moments.gram)
     task = replace(task, moments=None, alone=True)
     fit, session = from_private_rows(task, rows, total, noise, session)
+    if guided[:1] == FAR_FROM_PUBLIC:
+        times = np.sqrt(np.maximum(np.diag(fit.estimate.moments), 0.0) / squares)
+        guided = (*guided, *size_note(task.design.terms, times))
     return replace(fit, notes=(*guided, *fit.notes), left_out=True), session
 
 
