@@ -105,8 +105,8 @@ def pool_steps(steps: Sequence[Step]) -> Pooled:
     A step falls short of its aim where the cut score follows a move less than its slope says, as it does
     where rows differ in length: residuals of long rows are cut nearer. By how much, the next step tells:
     it goes what was left of the way, and both noises. Of the last step as much is taken to be left, and
-    all of it to lie where that went: there the way is longest. Along its own way a step counts less, as
-    it may be off by a part of that.
+    all of it to lie where that went: there the way is longest. In the direction of the longest step one
+    counts less, as it may be off by a part of what it went there.
     """
     last = steps[-1].move
     length = np.array(_shares_left(steps)) * [float(np.linalg.norm(s.move)) for s in steps]

@@ -387,10 +387,10 @@ class ScoreSession(Session[ScoreRows]):
             self._exact[key] = totals
         return Round(
             self._matrix(self._names[1], totals.information, cuts.radius, information, papers),
-            self._mean_score(totals.score, cuts.clip, score),
+            self._mean_score("mean score", totals.score, cuts.clip, score),
             self._matrix("outer products of the scores", totals.outer, cuts.clip, outer),
             self._mean_excess(totals.excess, cuts.clip, excess),
-            self._mean_far(totals.far, cuts.far, far),
+            self._mean_score(_LONG, totals.far, cuts.far, far),
             self._of_rows(totals, cuts.square, squares, counts),
         )
 
@@ -435,18 +435,11 @@ class ScoreSession(Session[ScoreRows]):
         return RowSummary(mean_square, mean_square_sd, share_sd=rows.noise_sd, **shares)
 
     def _mean_score(
-        self, total: Integers | None, clip: float | None, cost: Cost | None
-    ) -> Release | None:
-        if total is None or clip is None or cost is None:
-            return None
-        return self._mean_of("mean score", total, clip, cost)
-
-    def _mean_far(
-        self, total: Integers | None, length: float | None, cost: Cost | None
+        self, what: str, total: Integers | None, length: float | None, cost: Cost | None
     ) -> Release | None:
         if total is None or length is None or cost is None:
             return None
-        return self._mean_of(_LONG, total, length, cost)
+        return self._mean_of(what, total, length, cost)
 
     def _mean_excess(
         self, total: Integers | None, clip: float | None, cost: Cost | None
